@@ -1,0 +1,14 @@
+//! What every other crate stands on: texts in columns, interned names, sparse rows, compressed
+//! line-by-line I/O with errors that name file and line, and reproducible random streams.
+
+pub mod error;
+pub mod io;
+pub mod names;
+pub mod random;
+pub mod sparse;
+pub mod texts;
+
+pub use error::{Error, Result};
+pub use names::Names;
+pub use sparse::Rows;
+pub use texts::Texts;

@@ -1,0 +1,81 @@
+//! Many strings in two flat arrays: all bytes one after the other, and where each string starts.
+
+/// An immutable-by-convention column of UTF-8 strings; string `i` is `bytes[offsets[i]..offsets[i + 1]]`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Texts {
+    bytes: String,
+    offsets: Vec<i64>,
+}
+
+impl Default for Texts {
+    fn default() -> Self {
+        Self { bytes: String::new(), offsets: vec![0] }
+    }
+}
+
+impl Texts {
+    /// An empty column.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Number of strings.
+    pub fn len(&self) -> usize {
+        self.offsets.len() - 1
+    }
+
+    /// Whether there is no string at all.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Appends one string.
+    pub fn push(&mut self, text: &str) {
+        self.bytes.push_str(text);
+        self.offsets.push(self.bytes.len() as i64);
+    }
+
+    /// String `index`; panics when out of range, as a slice does.
+    pub fn get(&self, index: usize) -> &str {
+        &self.bytes[self.offsets[index] as usize..self.offsets[index + 1] as usize]
+    }
+
+    /// All strings in order.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &str> {
+        self.offsets.windows(2).map(|w| &self.bytes[w[0] as usize..w[1] as usize])
+    }
+
+    /// All bytes, one string after the other.
+    pub fn bytes(&self) -> &[u8] {
+        self.bytes.as_bytes()
+    }
+
+    /// Start of every string in [`Texts::bytes`], and the end of the last one.
+    pub fn offsets(&self) -> &[i64] {
+        &self.offsets
+    }
+}
+
+impl<S: AsRef<str>> FromIterator<S> for Texts {
+    fn from_iter<I: IntoIterator<Item = S>>(strings: I) -> Self {
+        let mut texts = Self::new();
+        for s in strings {
+            texts.push(s.as_ref());
+        }
+        texts
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keeps_every_string_apart() {
+        let texts: Texts = ["", "ein Haus", "", "é"].into_iter().collect();
+        assert_eq!(texts.iter().collect::<Vec<_>>(), ["", "ein Haus", "", "é"]);
+        assert_eq!(texts.get(3), "é");
+        assert_eq!(texts.offsets(), [0, 0, 8, 8, 10]);
+        assert!(!texts.is_empty() && Texts::new().is_empty());
+    }
+}
