@@ -47,7 +47,9 @@ pub fn open(path: &str) -> Result<Box<dyn Read + Send>> {
     };
     Ok(match Packing::of(path) {
         Packing::Plain => raw,
-        Packing::Gzip => Box::new(flate2::bufread::MultiGzDecoder::new(BufReader::with_capacity(BUFFER, raw))),
+        Packing::Gzip => {
+            Box::new(flate2::bufread::MultiGzDecoder::new(BufReader::with_capacity(BUFFER, raw)))
+        }
         Packing::Zstd => Box::new(zstd::Decoder::new(raw).map_err(io_error(path))?),
         Packing::Xz => Box::new(liblzma::read::XzDecoder::new_multi_decoder(raw)),
     })

@@ -2,6 +2,9 @@
 //!
 //! Serves as the vocabulary of words and as the table of feature names. Ids count from 0 in order of first
 //! appearance and mean nothing outside the table that gave them: between processes only names travel.
+//!
+//! A name may be marked dense: a feature that every candidate has, written as `name= value` in n-best lists.
+//! The components of a dense group `TM= -1 -2` are called `TM[0]` and `TM[1]`.
 
 use crate::texts::Texts;
 use hashbrown::HashTable;
@@ -13,6 +16,7 @@ use std::hash::BuildHasher;
 pub struct Names {
     texts: Texts,
     slots: HashTable<u32>,
+    dense: Vec<bool>,
 }
 
 fn hash(name: &str) -> u64 {
@@ -37,7 +41,12 @@ impl Names {
 
     /// The id of `name`, which is added if it is new.
     pub fn intern(&mut self, name: &str) -> u32 {
-        let Self { texts, slots } = self;
+        self.intern_as(name, false)
+    }
+
+    /// The id of `name`; if it is new, it is added with the given mark, else it keeps the mark it has.
+    pub fn intern_as(&mut self, name: &str, dense: bool) -> u32 {
+        let Self { texts, slots, dense: marks } = self;
         let entry =
             slots.entry(hash(name), |&id| texts.get(id as usize) == name, |&id| hash(texts.get(id as usize)));
         match entry {
@@ -46,6 +55,7 @@ impl Names {
                 let id = u32::try_from(texts.len()).expect("fewer than 2^32 names");
                 slot.insert(id);
                 texts.push(name);
+                marks.push(dense);
                 id
             }
         }
@@ -54,6 +64,11 @@ impl Names {
     /// The id of `name`, if it is known.
     pub fn get(&self, name: &str) -> Option<u32> {
         self.slots.find(hash(name), |&id| self.texts.get(id as usize) == name).copied()
+    }
+
+    /// Whether the name behind `id` is marked dense.
+    pub fn is_dense(&self, id: u32) -> bool {
+        self.dense[id as usize]
     }
 
     /// The name behind `id`; panics for an id that this table never gave.
@@ -90,5 +105,13 @@ mod tests {
             }
             prop_assert_eq!(names.get("never interned"), None);
         }
+    }
+
+    #[test]
+    fn the_first_mark_stays() {
+        let mut names = Names::new();
+        let (lm, pair) = (names.intern_as("LM", true), names.intern("wp_a_b"));
+        assert_eq!(names.intern_as("LM", false), lm);
+        assert!(names.is_dense(lm) && !names.is_dense(pair));
     }
 }

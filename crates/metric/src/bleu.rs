@@ -190,7 +190,9 @@ impl NgramTree {
                 self.lengths.iter().map(|&r| (r.abs_diff(hyp), r)).min().map_or(0.0, |(_, r)| r as f64)
             }
             RefLength::Shortest => self.lengths.iter().min().map_or(0.0, |&r| r as f64),
-            RefLength::Average => self.lengths.iter().sum::<usize>() as f64 / self.lengths.len().max(1) as f64,
+            RefLength::Average => {
+                self.lengths.iter().sum::<usize>() as f64 / self.lengths.len().max(1) as f64
+            }
         }
     }
 }
@@ -313,7 +315,10 @@ mod tests {
         check(Smoothing::AddK(1.0), 1.0, [0.75, 2.0 / 4.0, 1.0 / 3.0, 1.0 / 2.0]);
         check(Smoothing::AddAll(0.01), 0.0, [3.01 / 4.01, 1.01 / 3.01, 0.01 / 2.01, 0.01 / 1.01]);
         let scaled = Bleu { length_scale: 0.8, smoothing: Smoothing::Exp, ..bleu() };
-        assert!((scaled.score(&stats) * brevity - Bleu { length_scale: 1.0, ..scaled }.score(&stats)).abs() < 1e-12);
+        assert!(
+            (scaled.score(&stats) * brevity - Bleu { length_scale: 1.0, ..scaled }.score(&stats)).abs()
+                < 1e-12
+        );
     }
 
     #[test]

@@ -35,7 +35,12 @@ pub fn digest_all(metric: &dyn Metric, references: &[Vec<&str>]) -> Vec<Box<dyn 
 }
 
 /// The statistics of every hypothesis on all cores, one row each; hypothesis `i` belongs to sentence `sentence[i]`.
-pub fn statistics(references: &[Box<dyn Reference>], texts: &Texts, sentence: &[i64], width: usize) -> Vec<f64> {
+pub fn statistics(
+    references: &[Box<dyn Reference>],
+    texts: &Texts,
+    sentence: &[i64],
+    width: usize,
+) -> Vec<f64> {
     let mut rows = vec![0.0; texts.len() * width];
     rows.par_chunks_mut(width)
         .zip(sentence)

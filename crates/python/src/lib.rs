@@ -1,1 +1,18 @@
-//! Python.
+//! The Python module `dragoman._core`: thin wrappers that convert, release the interpreter, compute, convert.
+//!
+//! Only arrays, strings and opaque handles cross. `python/dragoman/_core.pyi` is the typed list of all of it.
+
+mod columns;
+mod errors;
+mod metric;
+
+use pyo3::prelude::*;
+
+/// The native half of dragoman; use the public names of the package instead.
+#[pymodule(gil_used = false)]
+mod _core {
+    #[pymodule_export]
+    use crate::columns::{Names, Texts, align_weights, best_per_group, dot_rows, read_lines, write_lines};
+    #[pymodule_export]
+    use crate::metric::{NativeMetric, NativeReferences};
+}

@@ -1,0 +1,33 @@
+//! The one funnel from Rust errors to `dragoman.errors`.
+
+use dragoman_base::Error;
+use pyo3::exceptions::PyRuntimeError;
+use pyo3::prelude::*;
+
+/// Turns an error into the Python exception of its kind, with `path` and `line` as attributes.
+pub fn to_py(error: Error) -> PyErr {
+    let message = error.to_string();
+    Python::attach(|py| {
+        let build = || -> PyResult<PyErr> {
+            let module = py.import("dragoman.errors")?;
+            let exception = match &error {
+                Error::Invalid(_) => module.getattr("OptionError")?.call1((message.as_str(),))?,
+                Error::Io { path, .. } => {
+                    module.getattr("InputError")?.call1((message.as_str(), path.as_str(), None::<usize>))?
+                }
+                Error::Format { path, line, .. }
+                | Error::Encoding { path, line, .. }
+                | Error::Damaged { path, line, .. } => {
+                    module.getattr("InputError")?.call1((message.as_str(), path.as_str(), *line))?
+                }
+            };
+            Ok(PyErr::from_value(exception))
+        };
+        build().unwrap_or_else(|_| PyRuntimeError::new_err(message.clone()))
+    })
+}
+
+/// An error in the arguments of a call.
+pub fn invalid(message: impl Into<String>) -> PyErr {
+    to_py(Error::Invalid(message.into()))
+}

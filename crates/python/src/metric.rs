@@ -1,0 +1,141 @@
+//! Native metrics behind two opaque handles.
+
+use crate::columns::Texts;
+use crate::errors::invalid;
+use dragoman_metric::bleu::{Bleu, RefLength, Smoothing};
+use dragoman_metric::tokenize::Tokenizer;
+use dragoman_metric::{Metric, Reference, digest_all, scores, statistics};
+use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
+use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedStr;
+use std::sync::Arc;
+
+/// A metric of the Rust core. Built by one of the static constructors.
+#[pyclass(frozen, module = "dragoman._core")]
+pub struct NativeMetric {
+    inner: Arc<dyn Metric>,
+}
+
+impl NativeMetric {
+    fn from(metric: impl Metric + 'static) -> Self {
+        Self { inner: Arc::new(metric) }
+    }
+}
+
+fn tokenizer(name: &str) -> PyResult<Tokenizer> {
+    Tokenizer::parse(name).ok_or_else(|| invalid(format!("no native tokeniser is called `{name}`")))
+}
+
+fn ref_length(name: &str) -> PyResult<RefLength> {
+    match name {
+        "closest" => Ok(RefLength::Closest),
+        "shortest" => Ok(RefLength::Shortest),
+        "average" => Ok(RefLength::Average),
+        _ => Err(invalid(format!("expected closest, shortest or average, found `{name}`"))),
+    }
+}
+
+fn smoothing(name: &str, value: f64) -> PyResult<Smoothing> {
+    match name {
+        "none" => Ok(Smoothing::None),
+        "exp" => Ok(Smoothing::Exp),
+        "floor" => Ok(Smoothing::Floor(value)),
+        "add-k" => Ok(Smoothing::AddK(value)),
+        "add-all" => Ok(Smoothing::AddAll(value)),
+        _ => Err(invalid(format!("expected none, exp, floor, add-k or add-all, found `{name}`"))),
+    }
+}
+
+#[pymethods]
+impl NativeMetric {
+    /// BLEU; see `dragoman.metrics.Bleu` for what the options mean.
+    #[staticmethod]
+    #[allow(clippy::too_many_arguments)] // one per option, all by name on the Python side
+    #[pyo3(signature = (*, order, tokenize, lowercase, smooth, smooth_value, effective_order, ref_length, length_scale, length_offset))]
+    fn bleu(
+        order: usize,
+        tokenize: &str,
+        lowercase: bool,
+        smooth: &str,
+        smooth_value: f64,
+        effective_order: bool,
+        ref_length: &str,
+        length_scale: f64,
+        length_offset: f64,
+    ) -> PyResult<Self> {
+        Ok(Self::from(Bleu {
+            order,
+            tokenizer: tokenizer(tokenize)?,
+            lowercase,
+            ref_length: self::ref_length(ref_length)?,
+            smoothing: smoothing(smooth, smooth_value)?,
+            effective_order,
+            length_scale,
+            length_offset,
+        }))
+    }
+
+    /// Number of statistics in a row.
+    #[getter]
+    fn width(&self) -> usize {
+        self.inner.width()
+    }
+
+    /// Digests the references of each sentence (at least one each).
+    fn prepare(&self, py: Python<'_>, references: Vec<Vec<PyBackedStr>>) -> PyResult<NativeReferences> {
+        if let Some(empty) = references.iter().position(Vec::is_empty) {
+            return Err(invalid(format!("sentence {empty} has no reference")));
+        }
+        let inner = py.detach(|| {
+            let views: Vec<Vec<&str>> =
+                references.iter().map(|refs| refs.iter().map(|r| &**r).collect()).collect();
+            digest_all(self.inner.as_ref(), &views)
+        });
+        Ok(NativeReferences { width: self.inner.width(), inner })
+    }
+
+    /// The score of each row of statistics.
+    fn score<'py>(
+        &self,
+        py: Python<'py>,
+        rows: PyReadonlyArray2<'py, f64>,
+    ) -> PyResult<Bound<'py, PyArray1<f64>>> {
+        if rows.as_array().ncols() != self.inner.width() {
+            return Err(invalid(format!("expected rows of {} statistics", self.inner.width())));
+        }
+        let rows = rows.as_slice()?;
+        Ok(py.detach(|| scores(self.inner.as_ref(), rows)).into_pyarray(py))
+    }
+}
+
+/// The digested references of many sentences.
+#[pyclass(frozen, module = "dragoman._core")]
+pub struct NativeReferences {
+    inner: Vec<Box<dyn Reference>>,
+    width: usize,
+}
+
+#[pymethods]
+impl NativeReferences {
+    fn __len__(&self) -> usize {
+        self.inner.len()
+    }
+
+    /// The statistics of each hypothesis; hypothesis `i` belongs to sentence `sentence[i]`.
+    fn statistics<'py>(
+        &self,
+        py: Python<'py>,
+        texts: &Texts,
+        sentence: PyReadonlyArray1<'py, i64>,
+    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        let sentence = sentence.as_slice()?;
+        if sentence.len() != texts.inner.len() {
+            return Err(invalid("expected one sentence number for each hypothesis"));
+        }
+        if let Some(bad) = sentence.iter().find(|&&s| s < 0 || s as usize >= self.inner.len()) {
+            return Err(invalid(format!("sentence {bad} has no reference: there are {}", self.inner.len())));
+        }
+        let rows = py.detach(|| statistics(&self.inner, &texts.inner, sentence, self.width));
+        rows.into_pyarray(py).reshape([sentence.len(), self.width])
+    }
+}

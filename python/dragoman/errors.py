@@ -1,0 +1,22 @@
+"""What can go wrong, by kind. Every error of dragoman is a `DragomanError`."""
+
+from __future__ import annotations
+
+__all__ = ["DragomanError", "InputError", "OptionError"]
+
+
+class DragomanError(Exception):
+    """Any error that dragoman raises on purpose."""
+
+
+class InputError(DragomanError, ValueError):
+    """A file or a line that is not what it should be; `path` and `line` (from 1) say where, if known."""
+
+    def __init__(self, message: str, path: str | None = None, line: int | None = None) -> None:
+        super().__init__(message)
+        self.path = path
+        self.line = line
+
+
+class OptionError(DragomanError, ValueError):
+    """An option or argument that makes no sense, whatever the data."""

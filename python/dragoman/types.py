@@ -1,0 +1,205 @@
+"""The types that every part of dragoman shares: columns of candidates, weights, and the metric protocol."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
+
+from dragoman._core import Names, Texts, align_weights, best_per_group, dot_rows
+from dragoman.errors import OptionError
+
+__all__ = ["F64", "I64", "U32", "Candidates", "Features", "Hypotheses", "Metric", "Names", "References", "Texts", "Weights"]
+
+F64 = npt.NDArray[np.float64]
+I64 = npt.NDArray[np.int64]
+U32 = npt.NDArray[np.uint32]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Weights:
+    """Feature names and a float64 for each. Names without a value weigh nothing.
+
+    >>> w = Weights.of({"LM": 0.5, "WordPenalty": -1.0})
+    >>> w["LM"], w["unheard of"]
+    (0.5, 0.0)
+    """
+
+    names: Names
+    values: F64
+
+    def __post_init__(self) -> None:
+        if self.values.ndim != 1 or len(self.values) > len(self.names):
+            raise OptionError("weights need one value for each name, in one dimension")
+        if not np.isfinite(self.values).all():
+            bad = self.names[int(np.flatnonzero(~np.isfinite(self.values))[0])]
+            raise OptionError(f"the weight of {bad} is not a finite number")
+
+    @classmethod
+    def of(cls, values: Mapping[str, float]) -> Weights:
+        """The weights of a plain mapping."""
+        return cls(Names(list(values)), np.fromiter(values.values(), dtype=np.float64, count=len(values)))
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __getitem__(self, name: str) -> float:
+        index = self.names.get(name)
+        return float(self.values[index]) if index is not None and index < len(self.values) else 0.0
+
+    def to_dict(self) -> dict[str, float]:
+        """All names and values, in order of the names' ids."""
+        return dict(zip(self.names.to_list(), self.values.tolist(), strict=False))
+
+    def align(self, names: Names) -> F64:
+        """The values in the order of another table of names: what a kernel multiplies with."""
+        return align_weights(self.names, self.values, names)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Features:
+    """Sparse feature vectors, one row a candidate: row i is `values[k]` at `columns[k]`, k in `starts[i]:starts[i+1]`."""
+
+    names: Names
+    starts: I64
+    columns: U32
+    values: F64
+
+    def __len__(self) -> int:
+        return len(self.starts) - 1
+
+    def dot(self, weights: Weights) -> F64:
+        """The model score w.h of every row."""
+        return dot_rows(self.starts, self.columns, self.values, weights.align(self.names))
+
+    def row(self, index: int) -> dict[str, float]:
+        """One row with its names."""
+        span = slice(int(self.starts[index]), int(self.starts[index + 1]))
+        columns, values = self.columns[span].tolist(), self.values[span].tolist()
+        return {self.names[c]: v for c, v in zip(columns, values, strict=True)}
+
+    def dense(self) -> F64:
+        """All rows as one matrix, a column for each name. Only for few names."""
+        matrix = np.zeros((len(self), len(self.names)))
+        rows = np.repeat(np.arange(len(self)), np.diff(self.starts))
+        matrix[rows, self.columns] = self.values
+        return matrix
+
+    def take(self, rows: I64) -> Features:
+        """The given rows, in that order."""
+        lengths = np.diff(self.starts)[rows]
+        starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+        entries = np.repeat(self.starts[rows] - starts[:-1], lengths) + np.arange(starts[-1])
+        return Features(self.names, starts, self.columns[entries], self.values[entries])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Hypotheses:
+    """What a metric looks at: texts, the sentence each belongs to, and scores that came with them."""
+
+    texts: Texts
+    sentence: I64
+    scores: Mapping[str, F64] = field(default_factory=dict)
+
+    @classmethod
+    def one_each(cls, texts: Texts | Iterable[str], scores: Mapping[str, F64] | None = None) -> Hypotheses:
+        """One hypothesis for each sentence, in order: a system's output."""
+        column = texts if isinstance(texts, Texts) else Texts(list(texts))
+        return cls(column, np.arange(len(column), dtype=np.int64), scores or {})
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Candidates:
+    """Candidate translations of some sentences, in columns.
+
+    The candidates of sentence s are those from `starts[s]` up to `starts[s + 1]`; `ids[s]` is its name in the
+    file it came from. Missing numbers in `totals` and `scores` are NaN.
+    """
+
+    ids: Texts
+    starts: I64
+    texts: Texts
+    features: Features
+    totals: F64 | None = None
+    """The model score that the list itself states."""
+    scores: Mapping[str, F64] = field(default_factory=dict)
+    """Numbers that judge a candidate (COMET, a human): for metrics, never for the model."""
+    alignments: Texts | None = None
+    """Word alignments as the list writes them, `0-0 1-2`."""
+    extra: Texts | None = None
+    """Further columns, as the list writes them."""
+
+    def __len__(self) -> int:
+        """Number of sentences."""
+        return len(self.ids)
+
+    @property
+    def size(self) -> int:
+        """Number of candidates of all sentences together."""
+        return len(self.texts)
+
+    @property
+    def sentence(self) -> I64:
+        """For each candidate, the position of its sentence in `ids`."""
+        return np.repeat(np.arange(len(self), dtype=np.int64), np.diff(self.starts))
+
+    @property
+    def hypotheses(self) -> Hypotheses:
+        """The part that metrics may see."""
+        return Hypotheses(self.texts, self.sentence, self.scores)
+
+    def best(self, weights: Weights) -> I64:
+        """For each sentence, its best candidate under the weights (the first of equals; -1 where there is none)."""
+        return best_per_group(self.features.dot(weights), self.starts)
+
+
+@runtime_checkable
+class References(Protocol):
+    """The references of some sentences, digested once."""
+
+    def statistics(self, hypotheses: Hypotheses) -> F64:
+        """The row of additive statistics of each hypothesis: an array of (hypotheses, width)."""
+        ...
+
+
+@runtime_checkable
+class Metric(Protocol):
+    """A score of sums of statistics. Ours and yours pass the same laws: `dragoman.testing.check_metric`."""
+
+    @property
+    def name(self) -> str:
+        """What tables call it, e.g. BLEU."""
+        ...
+
+    @property
+    def width(self) -> int:
+        """Number of statistics in a row."""
+        ...
+
+    @property
+    def higher_is_better(self) -> bool:
+        """False for error rates."""
+        ...
+
+    @property
+    def scale(self) -> float:
+        """What a score is divided by to get the unit of the formulas: 100 for percentages, else 1."""
+        ...
+
+    def prepare(self, references: Sequence[Sequence[str]]) -> References:
+        """Digests the references: one sequence for each sentence, with one or more references in it."""
+        ...
+
+    def score(self, statistics: F64) -> F64:
+        """The score of each row of an array (..., width), as an array (...)."""
+        ...
+
+    def signature(self) -> str:
+        """Every option that changes the figure, in one line."""
+        ...
