@@ -200,6 +200,10 @@ class Metric(Protocol):
         """The score of each row of an array (..., width), as an array (...)."""
         ...
 
+    def sentence_level(self) -> Metric:
+        """The form to score single sentences with, on the same statistics: smoothed, where that is needed."""
+        ...
+
     def signature(self) -> str:
         """Every option that changes the figure, in one line."""
         ...

@@ -1,0 +1,1 @@
+//! Tuning kernels. They see arrays of features, statistics and weights, never text and never a decoder.

@@ -1,0 +1,1 @@
+"""Tuners: weights that maximise a metric, from candidates of any system."""
