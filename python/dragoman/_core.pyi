@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 __all__ = [
+    "VERSION",
     "Names",
     "NativeMetric",
     "NativeReferences",
@@ -17,6 +18,8 @@ __all__ = [
     "read_lines",
     "write_lines",
 ]
+
+VERSION: str
 
 @final
 class Texts:
