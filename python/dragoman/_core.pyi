@@ -14,8 +14,10 @@ __all__ = [
     "Texts",
     "align_weights",
     "best_per_group",
+    "bootstrap_sums",
     "dot_rows",
     "read_lines",
+    "shuffle_sums",
     "write_lines",
 ]
 
@@ -92,3 +94,8 @@ class NativeReferences:
 
     def __len__(self) -> int: ...
     def statistics(self, texts: Texts, sentence: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]: ...
+
+def bootstrap_sums(
+    statistics: npt.NDArray[np.float64], samples: int, seed: int
+) -> npt.NDArray[np.float64]: ...
+def shuffle_sums(statistics: npt.NDArray[np.float64], samples: int, seed: int) -> npt.NDArray[np.float64]: ...

@@ -6,6 +6,7 @@
 //! sentence once, [`Reference::statistics`] gives the row of one hypothesis, [`Metric::score`] reads a sum.
 
 pub mod bleu;
+pub mod resample;
 pub mod tokenize;
 
 use dragoman_base::Texts;

@@ -5,6 +5,7 @@
 mod columns;
 mod errors;
 mod metric;
+mod resample;
 
 use pyo3::prelude::*;
 
@@ -19,4 +20,6 @@ mod _core {
     use crate::columns::{Names, Texts, align_weights, best_per_group, dot_rows, read_lines, write_lines};
     #[pymodule_export]
     use crate::metric::{NativeMetric, NativeReferences};
+    #[pymodule_export]
+    use crate::resample::{bootstrap_sums, shuffle_sums};
 }
