@@ -6,7 +6,11 @@
 //! sentence once, [`Reference::statistics`] gives the row of one hypothesis, [`Metric::score`] reads a sum.
 
 pub mod bleu;
+pub mod chrf;
+mod ngrams;
+pub mod ter;
 pub mod tokenize;
+pub mod wer;
 
 use dragoman_base::Texts;
 use rayon::prelude::*;
@@ -35,7 +39,12 @@ pub fn digest_all(metric: &dyn Metric, references: &[Vec<&str>]) -> Vec<Box<dyn 
 }
 
 /// The statistics of every hypothesis on all cores, one row each; hypothesis `i` belongs to sentence `sentence[i]`.
-pub fn statistics(references: &[Box<dyn Reference>], texts: &Texts, sentence: &[i64], width: usize) -> Vec<f64> {
+pub fn statistics(
+    references: &[Box<dyn Reference>],
+    texts: &Texts,
+    sentence: &[i64],
+    width: usize,
+) -> Vec<f64> {
     let mut rows = vec![0.0; texts.len() * width];
     rows.par_chunks_mut(width)
         .zip(sentence)
