@@ -83,6 +83,22 @@ class NativeMetric:
         length_scale: float,
         length_offset: float,
     ) -> NativeMetric: ...
+    @staticmethod
+    def chrf(
+        *,
+        char_order: int,
+        word_order: int,
+        beta: float,
+        lowercase: bool,
+        whitespace: bool,
+        eps_smoothing: bool,
+    ) -> NativeMetric: ...
+    @staticmethod
+    def ter(
+        *, normalized: bool, no_punct: bool, asian_support: bool, case_sensitive: bool
+    ) -> NativeMetric: ...
+    @staticmethod
+    def wer(*, tokenize: str, lowercase: bool) -> NativeMetric: ...
     @property
     def width(self) -> int: ...
     def prepare(self, references: Sequence[Sequence[str]]) -> NativeReferences: ...
