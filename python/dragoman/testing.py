@@ -21,9 +21,9 @@ class LawBroken(AssertionError):
     """A part breaks a law that other parts rely on."""
 
 
-def _law(holds: bool | np.bool_, law: str, found: object = "") -> None:
+def _law(holds: bool | np.bool_, law: str, found: object = None) -> None:
     if not holds:
-        raise LawBroken(f"{law}; found: {found}" if found != "" else law)
+        raise LawBroken(law if found is None else f"{law}; found: {found}")
 
 
 _REFERENCES = (
