@@ -131,7 +131,7 @@ impl Occurrences {
         let k = sequences.len();
         let mut counts = Vec::new();
         for (r, symbols) in sequences.iter().enumerate() {
-            tree.add(symbols.iter().copied(), |node| {
+            tree.add(symbols, |node| {
                 let at = node as usize * k + r;
                 if counts.len() <= at {
                     counts.resize(at + k, 0);
@@ -182,8 +182,8 @@ impl Digest {
         for reference in references {
             let line = chrf.prepare(reference);
             chars.push(chrf.chars(&line).collect());
-            let ids = words(&line).map(|word| vocabulary.intern(word)).collect();
-            word_ids.push(if chrf.word_order > 0 { ids } else { Vec::new() });
+            let tokens = words(&line).take_while(|_| chrf.word_order > 0);
+            word_ids.push(tokens.map(|word| vocabulary.intern(word)).collect());
         }
         let chars = Occurrences::new(chrf.char_order, &chars);
         let words = Occurrences::new(chrf.word_order, &word_ids);
