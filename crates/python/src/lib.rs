@@ -5,6 +5,7 @@
 mod columns;
 mod errors;
 mod metric;
+mod nbest;
 
 use pyo3::prelude::*;
 
@@ -15,4 +16,6 @@ mod _core {
     use crate::columns::{Names, Texts, align_weights, best_per_group, dot_rows, read_lines, write_lines};
     #[pymodule_export]
     use crate::metric::{NativeMetric, NativeReferences};
+    #[pymodule_export]
+    use crate::nbest::{NbestReader, NbestWriter, nbest_stat};
 }
