@@ -25,7 +25,18 @@ from dragoman._core import NbestReader, NbestWriter, nbest_stat
 from dragoman.errors import OptionError
 from dragoman.types import Candidates, Features, Names
 
-__all__ = ["FORMATS", "DenseFeature", "Stat", "Writer", "convert", "format_of", "read", "stat", "stream", "write"]
+__all__ = [
+    "FORMATS",
+    "DenseFeature",
+    "Stat",
+    "Writer",
+    "convert",
+    "format_of",
+    "read",
+    "stat",
+    "stream",
+    "write",
+]
 
 FORMATS = ("moses", "cdec", "travatar", "jsonl")
 """The formats that can be written; reading knows `auto`, too."""
@@ -46,7 +57,14 @@ def _batches(reader: NbestReader, names: Names, size: int) -> Iterator[Candidate
     while (columns := reader.next(size)) is not None:
         ids, starts, texts, rows, features, values, totals, scores, alignments, extra = columns
         yield Candidates(
-            ids, starts, texts, Features(names, rows, features, values), totals, dict(scores), alignments, extra
+            ids,
+            starts,
+            texts,
+            Features(names, rows, features, values),
+            totals,
+            dict(scores),
+            alignments,
+            extra,
         )
 
 

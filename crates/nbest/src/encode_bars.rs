@@ -34,6 +34,10 @@ impl Encoder {
         if !extra.is_empty() {
             check_extra(extra, alignment.is_some(), self.format)?;
             self.bar(extra);
+            if extra.ends_with('\r') {
+                // Else it would pass for a part of the line's end.
+                self.out.push(b' ');
+            }
         }
         Ok(())
     }
@@ -103,7 +107,7 @@ fn check_text(text: &str, format: Format) -> Checked {
 
 /// Further columns that come back as they are.
 fn check_extra(extra: &str, aligned: bool, format: Format) -> Checked {
-    let clean = trim(extra) == extra && !extra.contains('\n') && !extra.ends_with('\r');
+    let clean = trim(extra) == extra && !extra.contains('\n');
     let taken = !aligned && is_alignment(moses::cut(extra, 0).0);
     if clean && !taken {
         return Ok(());

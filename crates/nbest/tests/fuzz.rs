@@ -7,17 +7,82 @@ mod common;
 use common::{assert_same_columns, read, row, write};
 use dragoman_base::Names;
 use dragoman_base::random::{Generator, below, stream};
-use dragoman_nbest::{Batch, Format};
+use dragoman_nbest::{Batch, Format, Reader};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Pieces that parsers stumble over.
 const TOKENS: &[&str] = &[
-    " ||| ", "|||", "||||", " ", "  ", "\t", "\n", "\r\n", "\r", "=", "= ", "==", ":", ": ", ";", "-", "0-0", "0-1=2-3",
-    "1=2", "0-0 1-1", "nan", "inf", "-inf", "1e999", "-0", "1e-400", "0.1", "1e5", "1e", ".", "+", "F", "F= 1 2", "TM",
-    "TM= 1 2", "TM[0]=3", "TM[1]= 4", "TM[0]= 1", "LM= 1", "LM=1", "LM: 2 3", "a=1", "{", "}", "[", "]", ",", "\"",
-    "\\", "\\u00e9", "\\ud83d\\ude00", "\\ud83d", "\"id\":", "\"id\":\"x\"", "\"text\":\"\"", "\"features\":{}",
-    "\"features\":{\"TM\":[1,2]}", "\"sparse\":{\"a\":1}", "\"scores\":{\"C\":1}", "\"total\":1", "\"alignment\":\"0-0\"",
-    "\"extra\":\"x\"", "\"extra\":\"0-0\"", "null", "true", "é", "\u{a0}", "\u{feff}", "0", "1", "18446744073709551616",
+    " ||| ",
+    "|||",
+    "||||",
+    " ",
+    "  ",
+    "\t",
+    "\n",
+    "\r\n",
+    "\r",
+    "=",
+    "= ",
+    "==",
+    ":",
+    ": ",
+    ";",
+    "-",
+    "0-0",
+    "0-1=2-3",
+    "1=2",
+    "0-0 1-1",
+    "nan",
+    "inf",
+    "-inf",
+    "1e999",
+    "-0",
+    "1e-400",
+    "0.1",
+    "1e5",
+    "1e",
+    ".",
+    "+",
+    "F",
+    "F= 1 2",
+    "TM",
+    "TM= 1 2",
+    "TM[0]=3",
+    "TM[1]= 4",
+    "TM[0]= 1",
+    "LM= 1",
+    "LM=1",
+    "LM: 2 3",
+    "a=1",
+    "{",
+    "}",
+    "[",
+    "]",
+    ",",
+    "\"",
+    "\\",
+    "\\u00e9",
+    "\\ud83d\\ude00",
+    "\\ud83d",
+    "\"id\":",
+    "\"id\":\"x\"",
+    "\"text\":\"\"",
+    "\"features\":{}",
+    "\"features\":{\"TM\":[1,2]}",
+    "\"sparse\":{\"a\":1}",
+    "\"scores\":{\"C\":1}",
+    "\"total\":1",
+    "\"alignment\":\"0-0\"",
+    "\"extra\":\"x\"",
+    "\"extra\":\"0-0\"",
+    "null",
+    "true",
+    "é",
+    "\u{a0}",
+    "\u{feff}",
+    "0",
+    "1",
+    "18446744073709551616",
 ];
 
 fn seeds() -> Vec<Vec<u8>> {
@@ -111,10 +176,31 @@ fn assert_same_rows(first: (&Batch, &Names), second: (&Batch, &Names), by_mark: 
     }
 }
 
+/// Sentence by sentence, a list has the same in it as read at once.
+fn assert_streams(bytes: &[u8], format: Option<Format>, whole: &Batch) {
+    let (mut names, mut texts, mut ids, mut values) = (Names::new(), Vec::new(), Vec::new(), Vec::new());
+    let mut reader = Reader::new("list", Box::new(std::io::Cursor::new(bytes.to_vec())), format);
+    while let Some(batch) = reader.next_batch(1, &mut names).unwrap() {
+        assert_eq!(batch.ids.len(), 1);
+        ids.extend(batch.ids.iter().map(str::to_owned));
+        texts.extend(batch.texts.iter().map(str::to_owned));
+        values.extend(batch.rows.values.iter().map(|v| v.to_bits()));
+    }
+    assert!(ids.iter().eq(whole.ids.iter()) && texts.iter().eq(whole.texts.iter()));
+    assert!(values.into_iter().eq(whole.rows.values.iter().map(|v| v.to_bits())));
+}
+
+/// What the reader tells the format from.
+fn first_line(bytes: &[u8]) -> &str {
+    let text = std::str::from_utf8(bytes).expect("what was read is UTF-8");
+    text.trim_start_matches('\u{feff}').lines().next().unwrap_or("")
+}
+
 /// All that must hold for an input.
 fn check(bytes: &[u8], format: Option<Format>) -> usize {
     let Ok((batch, names)) = read(bytes, format) else { return 0 };
-    let same = format.unwrap_or_else(|| Format::detect(std::str::from_utf8(bytes).unwrap().lines().next().unwrap_or("")));
+    let same = format.unwrap_or_else(|| Format::detect(first_line(bytes)));
+    assert_streams(bytes, format, &batch);
     let mut held = 0;
     for target in Format::ALL {
         let written = match write(&batch, &names, target) {
@@ -125,7 +211,11 @@ fn check(bytes: &[u8], format: Option<Format>) -> usize {
             }
         };
         let (back, again) = read(&written, Some(target)).unwrap_or_else(|error| {
-            panic!("{} wrote what it cannot read: {error}\n{}", target.name(), String::from_utf8_lossy(&written))
+            panic!(
+                "{} wrote what it cannot read: {error}\n{}",
+                target.name(),
+                String::from_utf8_lossy(&written)
+            )
         });
         assert_same_columns(&batch, &back);
         assert_same_rows((&batch, &names), (&back, &again), target == Format::Jsonl);
@@ -148,7 +238,8 @@ fn mutated_lists() {
         for _ in 0..below(&mut rng, 5) {
             mutate(&mut rng, &mut bytes, &seeds);
         }
-        let format = [None].into_iter().chain(Format::ALL.map(Some)).nth(below(&mut rng, 5)).unwrap();
+        // Most lists only parse in the format they are in.
+        let format = Some(below(&mut rng, 8)).filter(|&k| k < 4).map(|k| Format::ALL[k]);
         match catch_unwind(AssertUnwindSafe(|| check(&bytes, format))) {
             Ok(count) => {
                 parsed += u64::from(count > 0);
