@@ -1,7 +1,7 @@
 """The native half of dragoman, typed. Internal: use the public names of the package."""
 
 from collections.abc import Iterator, Sequence
-from typing import final
+from typing import TypeAlias, final
 
 import numpy as np
 import numpy.typing as npt
@@ -11,11 +11,14 @@ __all__ = [
     "Names",
     "NativeMetric",
     "NativeReferences",
+    "NbestReader",
+    "NbestWriter",
     "Texts",
     "align_weights",
     "best_per_group",
     "bootstrap_sums",
     "dot_rows",
+    "nbest_stat",
     "read_lines",
     "shuffle_sums",
     "write_lines",
@@ -115,3 +118,46 @@ def bootstrap_sums(
     statistics: npt.NDArray[np.float64], samples: int, seed: int
 ) -> npt.NDArray[np.float64]: ...
 def shuffle_sums(statistics: npt.NDArray[np.float64], samples: int, seed: int) -> npt.NDArray[np.float64]: ...
+_NbestColumns: TypeAlias = tuple[
+    Texts,
+    npt.NDArray[np.int64],
+    Texts,
+    npt.NDArray[np.int64],
+    npt.NDArray[np.uint32],
+    npt.NDArray[np.float64],
+    npt.NDArray[np.float64] | None,
+    list[tuple[str, npt.NDArray[np.float64]]],
+    Texts | None,
+    Texts | None,
+]
+
+@final
+class NbestReader:
+    """Reads an n-best list in batches of whole sentences."""
+
+    def __new__(cls, path: str, format: str, names: Names) -> NbestReader: ...
+    def next(self, size: int) -> _NbestColumns | None: ...
+
+@final
+class NbestWriter:
+    """Writes an n-best list that appears under its name only when it is finished."""
+
+    def __new__(cls, path: str, format: str) -> NbestWriter: ...
+    def write(
+        self,
+        names: Names,
+        ids: Texts,
+        starts: npt.NDArray[np.int64],
+        texts: Texts,
+        rows: tuple[npt.NDArray[np.int64], npt.NDArray[np.uint32], npt.NDArray[np.float64]],
+        totals: npt.NDArray[np.float64] | None,
+        scores: Sequence[tuple[str, npt.NDArray[np.float64]]],
+        alignments: Texts | None,
+        extra: Texts | None,
+    ) -> None: ...
+    def finish(self) -> None: ...
+    def discard(self) -> None: ...
+
+def nbest_stat(
+    path: str, format: str
+) -> tuple[int, int, int, int, int, int, list[tuple[str, float, float, float, bool]]]: ...

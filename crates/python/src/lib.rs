@@ -5,6 +5,7 @@
 mod columns;
 mod errors;
 mod metric;
+mod nbest;
 mod resample;
 
 use pyo3::prelude::*;
@@ -20,6 +21,8 @@ mod _core {
     use crate::columns::{Names, Texts, align_weights, best_per_group, dot_rows, read_lines, write_lines};
     #[pymodule_export]
     use crate::metric::{NativeMetric, NativeReferences};
+    #[pymodule_export]
+    use crate::nbest::{NbestReader, NbestWriter, nbest_stat};
     #[pymodule_export]
     use crate::resample::{bootstrap_sums, shuffle_sums};
 }
