@@ -43,14 +43,21 @@ def make(path: Path, lines: int) -> None:
             )
             names = dict.fromkeys(rng.choices(sparse, k=rng.randint(5, 15)))
             pairs = " ".join(f"{name}={rng.randint(1, 3)}" for name in names)
-            print(line // PER_SENTENCE, text, f"{dense} {pairs}", f"{rng.gauss(-50, 9):.6g}", sep=" ||| ", file=out)
+            print(
+                line // PER_SENTENCE,
+                text,
+                f"{dense} {pairs}",
+                f"{rng.gauss(-50, 9):.6g}",
+                sep=" ||| ",
+                file=out,
+            )
 
 
 def plain(path: Path) -> int:
     """The idiomatic parser: split, float, one dict a candidate, one list a sentence."""
-    opened = gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8")
     lists: dict[int, list[tuple[str, dict[str, float], float]]] = {}
-    with opened as lines:
+    open_text = gzip.open if path.suffix == ".gz" else open
+    with open_text(path, "rt", encoding="utf-8") as lines:
         for line in lines:
             ident, text, column, total = line.split(" ||| ")
             row: dict[str, float] = {}
@@ -94,7 +101,7 @@ def growth(path: Path) -> int:
     return int(done.stdout.split()[1])
 
 
-def copy(source: Path, target: Path, format: str) -> None:  # noqa: A002
+def copy(source: Path, target: Path, format: str) -> None:
     """A list in another format or packing."""
     nbest.convert(source, target, to_format=format)
 

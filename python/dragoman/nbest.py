@@ -68,7 +68,7 @@ def _batches(reader: NbestReader, names: Names, size: int) -> Iterator[Candidate
         )
 
 
-def read(path: str | PathLike[str], format: str = "auto", names: Names | None = None) -> Candidates:  # noqa: A002
+def read(path: str | PathLike[str], format: str = "auto", names: Names | None = None) -> Candidates:
     """A whole list. Feature names go to `names`, or to a table of their own."""
     names = Names() if names is None else names
     return next(_batches(NbestReader(os.fspath(path), format, names), names, _WHOLE))
@@ -76,7 +76,7 @@ def read(path: str | PathLike[str], format: str = "auto", names: Names | None = 
 
 def stream(
     path: str | PathLike[str],
-    format: str = "auto",  # noqa: A002
+    format: str = "auto",
     names: Names | None = None,
     batch: int = 10_000,
 ) -> Iterator[Candidates]:
@@ -97,7 +97,7 @@ class Writer:
     are written as the batches come. Without a format, the name tells it (see `format_of`).
     """
 
-    def __init__(self, path: str | PathLike[str], format: str | None = None) -> None:  # noqa: A002
+    def __init__(self, path: str | PathLike[str], format: str | None = None) -> None:
         self._native = NbestWriter(os.fspath(path), format_of(path) if format is None else format)
 
     def write(self, candidates: Candidates) -> None:
@@ -133,7 +133,7 @@ class Writer:
             self._native.discard()
 
 
-def write(path: str | PathLike[str], candidates: Candidates, format: str | None = None) -> None:  # noqa: A002
+def write(path: str | PathLike[str], candidates: Candidates, format: str | None = None) -> None:
     """Writes a whole list; without a format, the name tells it (see `format_of`)."""
     with Writer(path, format) as writer:
         writer.write(candidates)
@@ -190,7 +190,7 @@ class Stat:
     """Number of different sparse features."""
 
 
-def stat(path: str | PathLike[str], format: str = "auto") -> Stat:  # noqa: A002
+def stat(path: str | PathLike[str], format: str = "auto") -> Stat:
     """The figures of a list, read in a stream."""
     figures = nbest_stat(os.fspath(path), format)
     sentences, candidates, smallest, largest, duplicates, sparse, dense = figures

@@ -30,9 +30,7 @@ def candidates(draw: st.DrawFn, plain: bool) -> Candidates:
     groups = [g for g in groups if g not in singles]
     dense = singles + [f"{g}[{k}]" for g in groups for k in range(draw(st.integers(2, 4)))]
     name = NAME if plain else st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=6)
-    sparse = draw(
-        st.lists(name.filter(lambda n: n not in dense and n not in groups), unique=True, max_size=5)
-    )
+    sparse = draw(st.lists(name.filter(lambda n: n not in dense and n not in groups), unique=True, max_size=5))
     text = (
         st.lists(WORD.filter(lambda w: w != "|||"), max_size=4).map(" ".join)
         if plain
@@ -40,9 +38,7 @@ def candidates(draw: st.DrawFn, plain: bool) -> Candidates:
     )
     sizes = draw(st.lists(st.integers(1, 4), min_size=1, max_size=5))
     size = sum(sizes)
-    rows = [
-        dense + draw(st.lists(st.sampled_from(sparse), unique=True)) if sparse else dense for _ in range(size)
-    ]
+    rows = [dense + draw(st.lists(st.sampled_from(sparse), unique=True)) if sparse else dense for _ in range(size)]
     names = Names(dense, dense=True)
     columns = np.array([names.intern(n) for row in rows for n in row], dtype=np.uint32)
     values = np.array([draw(FINITE) for _ in columns], dtype=np.float64)
@@ -63,7 +59,7 @@ def candidates(draw: st.DrawFn, plain: bool) -> Candidates:
 
 
 def bits(values: object) -> list[int]:
-    return np.asarray(values, dtype=np.float64).view(np.uint64).tolist()
+    return [int(bit) for bit in np.asarray(values, dtype=np.float64).view(np.uint64)]
 
 
 def assert_same(a: Candidates, b: Candidates) -> None:
@@ -73,8 +69,8 @@ def assert_same(a: Candidates, b: Candidates) -> None:
     assert a.alignments == b.alignments and a.extra == b.extra
     assert a.features.starts.tolist() == b.features.starts.tolist()
     for i in range(a.size):
-        (x, y) = (a.features.row(i), b.features.row(i))
-        assert list(x) == list(y) and bits(list(x.values())) == bits(list(y.values()))
+        row, other = a.features.row(i), b.features.row(i)
+        assert list(row) == list(other) and bits(list(row.values())) == bits(list(other.values()))
 
 
 @pytest.mark.parametrize("format", nbest.FORMATS)

@@ -107,7 +107,15 @@ def test_compare_replications(files: Path, cli: Cli) -> None:
     code, _, err = cli("compare", f"old={files}/old.run0", f"new={files}/new.run?", "--refs", files / "ref")
     assert code == 1
     assert "old 1, new 3" in err
-    code, _, err = cli("compare", f"a={files}/old.run?", f"b={files}/new.run?", "--refs", files / "ref", "--test", "bootstrap")
+    code, _, err = cli(
+        "compare",
+        f"a={files}/old.run?",
+        f"b={files}/new.run?",
+        "--refs",
+        files / "ref",
+        "--test",
+        "bootstrap",
+    )
     assert code == 2
 
 
@@ -168,7 +176,9 @@ def test_as_a_process(files: Path) -> None:
     """Exit codes, standard input, and a reader that leaves early, as a shell sees them."""
     program = [str(Path(sys.executable).with_name("dragoman"))]
     good = (files / "good").read_bytes()
-    run = subprocess.run([*program, "score", "-", "--refs", files / "ref"], input=good, capture_output=True, check=False)
+    run = subprocess.run(
+        [*program, "score", "-", "--refs", files / "ref"], input=good, capture_output=True, check=False
+    )
     assert run.returncode == 0
     assert b"BLEU" in run.stdout
     bad = subprocess.run([*program, "score", "/none", "--refs", files / "ref"], capture_output=True, check=False)

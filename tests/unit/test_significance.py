@@ -25,8 +25,7 @@ def exact_permutation(a: F64, b: F64) -> float:
     """All 2^n swaps."""
     observed = abs(a.mean() - b.mean())
     differences = [
-        abs(np.where(swap, b, a).mean() - np.where(swap, a, b).mean())
-        for swap in product([False, True], repeat=len(a))
+        abs(np.where(swap, b, a).mean() - np.where(swap, a, b).mean()) for swap in product([False, True], repeat=len(a))
     ]
     return float(np.mean(np.array(differences) >= observed - 1e-12))
 
@@ -59,8 +58,8 @@ def test_permutation_equals_enumeration(seed: int) -> None:
 def test_randomisation_over_runs_equals_enumeration(runs: int, sentences: int) -> None:
     rng = np.random.default_rng(runs)
     a, b = rng.normal(size=(2, runs, sentences)) + np.array([0.0, 0.5])[:, None, None]
-    stats = [np.stack([mean_rows(run) for run in system]) for system in (a, b)]
-    found = significance.stratified_randomisation(*stats, MEAN, samples=20_000).p_value
+    first, second = (np.stack([mean_rows(run) for run in system]) for system in (a, b))
+    found = significance.stratified_randomisation(first, second, MEAN, samples=20_000).p_value
     assert found == pytest.approx(exact_randomisation(a, b), abs=0.012)
 
 
@@ -68,7 +67,9 @@ def test_one_run_each_is_the_permutation_test() -> None:
     rng = np.random.default_rng(0)
     a, b = rng.normal(size=(2, 30))
     single = significance.paired_permutation(mean_rows(a), mean_rows(b), MEAN, samples=500, seed=4)
-    stratified = significance.stratified_randomisation(mean_rows(a)[None], mean_rows(b)[None], MEAN, samples=500, seed=4)
+    stratified = significance.stratified_randomisation(
+        mean_rows(a)[None], mean_rows(b)[None], MEAN, samples=500, seed=4
+    )
     assert single.p_value == stratified.p_value
 
 
@@ -95,7 +96,9 @@ def test_confidence_covers_the_mean_as_often_as_it_says() -> None:
     rng = np.random.default_rng(3)
     covered = 0
     for trial in range(300):
-        interval = significance.confidence(mean_rows(rng.normal(5, 1, size=50)), MEAN, samples=300, seed=trial, level=0.9)
+        interval = significance.confidence(
+            mean_rows(rng.normal(5, 1, size=50)), MEAN, samples=300, seed=trial, level=0.9
+        )
         covered += interval.low <= 5 <= interval.high
     assert covered / 300 == pytest.approx(0.9, abs=0.05)
 
@@ -105,7 +108,7 @@ def test_replications_are_summarised() -> None:
     found = significance.replications(runs, MEAN)
     assert found.scores == (2.0, 3.0, 4.0)
     assert (found.mean, found.s_opt) == (3.0, 1.0)
-    # Resampling two sentences: (x, x), (x, y), (y, x), (y, y); the deviation of the mean is |x - y| / (2 sqrt 2).
+    # Two sentences resampled: (x, x), (x, y), (y, x), (y, y); the mean deviates by |x - y| / (2 sqrt 2).
     assert found.s_sel == pytest.approx((2 + 2 + 8) / 3 / (2 * 2**0.5), rel=0.05)
     assert np.isnan(significance.replications(runs[:1], MEAN).s_opt)
 
@@ -115,7 +118,9 @@ def test_seeds_decide_and_nothing_else() -> None:
     a, b = rng.normal(size=(2, 200))
     first = significance.paired_permutation(mean_rows(a), mean_rows(b), MEAN, samples=300, seed=1)
     assert first == significance.paired_permutation(mean_rows(a), mean_rows(b), MEAN, samples=300, seed=1)
-    assert first.p_value != significance.paired_permutation(mean_rows(a), mean_rows(b), MEAN, samples=300, seed=2).p_value
+    assert (
+        first.p_value != significance.paired_permutation(mean_rows(a), mean_rows(b), MEAN, samples=300, seed=2).p_value
+    )
 
 
 def test_direction_of_error_rates() -> None:
@@ -128,7 +133,9 @@ def test_direction_of_error_rates() -> None:
 def test_real_systems(data: Path) -> None:
     folder = data / "wmt22-systems" / "de-en"
     refs = [[line] for line in read_text(folder / "ref.A.en.gz")]
-    rows = {s: statistics(Bleu(), read_text(folder / f"hyp.{s}.en.gz"), refs) for s in ("LT22", "Online-A", "Lan-Bridge")}
+    rows = {
+        s: statistics(Bleu(), read_text(folder / f"hyp.{s}.en.gz"), refs) for s in ("LT22", "Online-A", "Lan-Bridge")
+    }
     far = significance.paired_permutation(rows["LT22"], rows["Online-A"], Bleu(), samples=2000)
     near = significance.paired_permutation(rows["Online-A"], rows["Lan-Bridge"], Bleu(), samples=2000)
     assert far.p_value < 0.001

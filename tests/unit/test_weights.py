@@ -16,7 +16,11 @@ from dragoman.types import Names, Weights
 FINITE = st.floats(allow_nan=False, allow_infinity=False)
 NAMES = st.one_of(
     st.text(st.characters(codec="utf-8"), min_size=1, max_size=8),
-    st.builds("{}[{}]".format, st.sampled_from(["TM", "LM", "a[0]", "x y"]), st.sampled_from(["0", "1", "2", "00", "7"])),
+    st.builds(
+        "{}[{}]".format,
+        st.sampled_from(["TM", "LM", "a[0]", "x y"]),
+        st.sampled_from(["0", "1", "2", "00", "7"]),
+    ),
 )
 
 

@@ -34,11 +34,14 @@ def nbest() -> None:
 @click.argument("source")
 @click.argument("target", default="-")
 @_FROM
-@click.option("--to", "target_format", type=click.Choice(lists.FORMATS), help="Default: jsonl if TARGET says so, else moses.")
+@click.option(
+    "--to",
+    "target_format",
+    type=click.Choice(lists.FORMATS),
+    help="Default: jsonl if TARGET says so, else moses.",
+)
 @click.option("--dense", multiple=True, metavar="NAME...", help="Features to mark dense: `NAME= value` in Moses lists.")
-def convert(
-    source: str, target: str, source_format: str, target_format: str | None, dense: tuple[str, ...]
-) -> None:
+def convert(source: str, target: str, source_format: str, target_format: str | None, dense: tuple[str, ...]) -> None:
     """Rewrite a list in another format, in constant memory.
 
     \b
