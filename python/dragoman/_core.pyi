@@ -131,14 +131,14 @@ _NbestColumns: TypeAlias = tuple[
 class NbestReader:
     """Reads an n-best list in batches of whole sentences."""
 
-    def __new__(cls, path: str, format: str, names: Names) -> NbestReader: ...
+    def __new__(cls, path: str, dialect: str, names: Names) -> NbestReader: ...
     def next(self, size: int) -> _NbestColumns | None: ...
 
 @final
 class NbestWriter:
     """Writes an n-best list that appears under its name only when it is finished."""
 
-    def __new__(cls, path: str, format: str) -> NbestWriter: ...
+    def __new__(cls, path: str, dialect: str) -> NbestWriter: ...
     def write(
         self,
         names: Names,
@@ -155,5 +155,5 @@ class NbestWriter:
     def discard(self) -> None: ...
 
 def nbest_stat(
-    path: str, format: str
+    path: str, dialect: str
 ) -> tuple[int, int, int, int, int, int, list[tuple[str, float, float, float, bool]]]: ...

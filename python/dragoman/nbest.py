@@ -6,9 +6,9 @@ Formats: `moses` (`id ||| text ||| LM= -1 TM= -2 -3 wp_a_b=1 ||| total ||| 0-0 1
     {"id": 0, "text": "a house", "features": {"LM": -1, "TM": [-2, -3]}, "sparse": {"wp_a_b": 1},
      "scores": {"COMET": 0.8}, "total": -4.5, "alignment": "0-0 1-1", "extra": "anything"}
 
-Only `id` and `text` must be there. `auto` tells the format from the first line. Files may be packed (gz, zst, xz
-by name), and `-` is the standard stream. What is written and read again is the same in every value; a format
-that cannot hold some candidates (scores in Moses, a name with a blank) refuses them.
+Only `id` and `text` must be there. `auto` tells the format from the first line. Files may be packed (gz,
+zst, xz by name), and `-` is the standard stream. What is written and read again is the same in every value;
+a format that cannot hold some candidates (scores in Moses, a name with a blank) refuses them.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _PACKED = (".gz", ".zst", ".xz")
 
 
 def format_of(path: str | PathLike[str]) -> str:
-    """The format that a file to be written gets by its name: jsonl for `.jsonl` (packed or not), else moses."""
+    """Tell the format to write from a file's name: jsonl for `.jsonl` (packed or not), else moses."""
     name = os.fspath(path)
     for ending in _PACKED:
         name = name.removesuffix(ending)
@@ -69,7 +69,7 @@ def _batches(reader: NbestReader, names: Names, size: int) -> Iterator[Candidate
 
 
 def read(path: str | PathLike[str], format: str = "auto", names: Names | None = None) -> Candidates:
-    """A whole list. Feature names go to `names`, or to a table of their own."""
+    """Read a whole list. Feature names go to `names`, or to a table of their own."""
     names = Names() if names is None else names
     return next(_batches(NbestReader(os.fspath(path), format, names), names, _WHOLE))
 
@@ -80,7 +80,7 @@ def stream(
     names: Names | None = None,
     batch: int = 10_000,
 ) -> Iterator[Candidates]:
-    """A list in batches of whole sentences, about `batch` candidates each; all share one table of names.
+    """Read a list in batches of whole sentences, about `batch` candidates each, with one table of names.
 
     Memory does not grow with the list. The file is opened at once, so a missing one is an error here.
     """
@@ -93,15 +93,15 @@ def stream(
 class Writer:
     """Writes a list a batch at a time; it appears under its name when the `with` block ends without an error.
 
-    With an error nothing of it stays, and an older file of that name is untouched. Only `-`, pipes and devices
-    are written as the batches come. Without a format, the name tells it (see `format_of`).
+    With an error nothing of it stays, and an older file of that name is untouched. Only `-`, pipes and
+    devices are written as the batches come. Without a format, the name tells it (see `format_of`).
     """
 
     def __init__(self, path: str | PathLike[str], format: str | None = None) -> None:
         self._native = NbestWriter(os.fspath(path), format_of(path) if format is None else format)
 
     def write(self, candidates: Candidates) -> None:
-        """Writes whole sentences; those of a later batch come after those of an earlier one."""
+        """Write whole sentences; those of a later batch come after those of an earlier one."""
         features = candidates.features
         scores = [(name, np.ascontiguousarray(column)) for name, column in candidates.scores.items()]
         totals = None if candidates.totals is None else np.ascontiguousarray(candidates.totals)
@@ -134,7 +134,7 @@ class Writer:
 
 
 def write(path: str | PathLike[str], candidates: Candidates, format: str | None = None) -> None:
-    """Writes a whole list; without a format, the name tells it (see `format_of`)."""
+    """Write a whole list; without a format, the name tells it (see `format_of`)."""
     with Writer(path, format) as writer:
         writer.write(candidates)
 
@@ -146,7 +146,7 @@ def convert(
     to_format: str | None = None,
     dense: Iterable[str] | None = None,
 ) -> None:
-    """Rewrites a list in another format, in a stream.
+    """Rewrite a list in another format, in a stream.
 
     cdec and Travatar do not say which features are dense; `dense` names those that a Moses or JSONL list
     shall have so (`LM`, or `TM[0]`, `TM[1]` for the parts of a group).
@@ -191,7 +191,7 @@ class Stat:
 
 
 def stat(path: str | PathLike[str], format: str = "auto") -> Stat:
-    """The figures of a list, read in a stream."""
+    """Count through a list, in a stream."""
     figures = nbest_stat(os.fspath(path), format)
     sentences, candidates, smallest, largest, duplicates, sparse, dense = figures
     return Stat(

@@ -240,9 +240,8 @@ fn mutated_lists() {
         }
         // Most lists only parse in the format they are in.
         let format = Some(below(&mut rng, 8)).filter(|&k| k < 4).map(|k| Format::ALL[k]);
-        let Ok(count) = catch_unwind(AssertUnwindSafe(|| check(&bytes, format))) else {
-            panic!("case {case} of seed {seed}, {format:?}:\n{}", bytes.escape_ascii())
-        };
+        let count = catch_unwind(AssertUnwindSafe(|| check(&bytes, format)))
+            .unwrap_or_else(|_| panic!("case {case} of seed {seed}, {format:?}:\n{}", bytes.escape_ascii()));
         parsed += u64::from(count > 0);
         held += count;
     }
