@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 import msgspec
 
 from dragoman.errors import OptionError
 
-__all__ = ["build", "closest", "from_options"]
+__all__ = ["build", "changed", "closest"]
 
 T = TypeVar("T")
 
@@ -23,8 +23,8 @@ def closest(word: str, known: Iterable[str]) -> str:
     return f"did you mean {near[0]}?" if near else f"known: {', '.join(choices)}"
 
 
-def build(kind: str, table: Mapping[str, type[T]], spec: str) -> T:
-    """An object of a registry from its text form.
+def build(kind: str, table: Mapping[str, T], spec: str) -> T:
+    """A copy of a registered object, changed by the options of its text form.
 
     `bleu`, `bleu:lowercase`, `bleu:tokenize=none,smooth=add-k`, `external:comet`: a name, then options. An option
     without a value switches a flag on or, if there is no such flag, sets the first field.
@@ -32,9 +32,8 @@ def build(kind: str, table: Mapping[str, type[T]], spec: str) -> T:
     name, _, rest = spec.partition(":")
     if name not in table:
         raise OptionError(f"unknown {kind} `{name}`; {closest(name, table)}")
-    cls = table[name]
-    known = _options(cls)
-    options: dict[str, Any] = {}
+    known = _options(table[name])
+    options: dict[str, str] = {}
     for item in filter(None, rest.split(",")):
         key, given, value = item.partition("=")
         if not given:
@@ -42,12 +41,12 @@ def build(kind: str, table: Mapping[str, type[T]], spec: str) -> T:
         if key in options:
             raise OptionError(f"{kind} {name}: option `{key}` is given twice")
         options[key] = value
-    return from_options(f"{kind} {name}", cls, options)
+    return changed(f"{kind} {name}", table[name], options)
 
 
-def from_options(what: str, cls: type[T], options: Mapping[str, Any]) -> T:
-    """A dataclass from a mapping; unknown names and values of the wrong type are errors that say what is known."""
-    known = _options(cls)
+def changed(what: str, prototype: T, options: Mapping[str, str]) -> T:
+    """A dataclass with some fields set from text; unknown names and wrong values are errors that say what is known."""
+    known = _options(prototype)
     values = {}
     for key, value in options.items():
         if key not in known:
@@ -56,13 +55,19 @@ def from_options(what: str, cls: type[T], options: Mapping[str, Any]) -> T:
             values[key] = msgspec.convert(value, known[key], strict=False)
         except msgspec.ValidationError:
             raise OptionError(f"{what}: {key} must be {_expected(known[key])}, found `{value}`") from None
-    return cls(**values)
+    return replace(prototype, **values)  # type: ignore[type-var]
 
 
-def _options(cls: type[Any]) -> dict[str, Any]:
-    """The fields that a caller may set, with their types."""
-    hints = get_type_hints(cls)
-    return {f.name: hints[f.name] for f in fields(cls) if f.init}
+def _options(prototype: Any) -> dict[str, Any]:
+    """The fields that text can set, with their types."""
+    hints = get_type_hints(type(prototype))
+    return {f.name: hints[f.name] for f in fields(prototype) if f.init and _plain(hints[f.name])}
+
+
+def _plain(hint: Any) -> bool:
+    return get_origin(hint) is Literal or all(
+        part in {bool, int, float, str, type(None)} for part in (get_args(hint) or (hint,))
+    )
 
 
 def _expected(hint: Any) -> str:

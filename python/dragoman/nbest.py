@@ -14,7 +14,7 @@ a format that cannot hold some candidates (scores in Moses, a name with a blank)
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from types import TracebackType
@@ -23,7 +23,7 @@ import numpy as np
 
 from dragoman._core import NbestReader, NbestWriter, nbest_stat
 from dragoman.errors import OptionError
-from dragoman.types import Candidates, Features, Names
+from dragoman.types import I64, Candidates, Features, Names, Texts
 
 __all__ = [
     "FORMATS",
@@ -32,6 +32,7 @@ __all__ = [
     "Writer",
     "convert",
     "format_of",
+    "join",
     "read",
     "stat",
     "stream",
@@ -88,6 +89,63 @@ def stream(
         raise OptionError(f"expected a batch of at least 1 candidate, found {batch}")
     names = Names() if names is None else names
     return _batches(NbestReader(os.fspath(path), format, names), names, batch)
+
+
+def join(lists: Sequence[Candidates]) -> Candidates:
+    """One pool of several lists that share a table of names: the candidates of a sentence come together.
+
+    Sentences are ordered by their ids if these are numbers, else as they first appear. A candidate with the text and
+    features of an earlier one is dropped. Totals, alignments and further columns, which belong to one list, are too.
+    """
+    if len(lists) == 1:
+        return lists[0]
+    if len({id(part.features.names) for part in lists}) != 1:
+        raise OptionError("lists to be joined must be read with one table of names")
+    seen = dict.fromkeys(i for part in lists for i in part.ids)
+    order = sorted(seen, key=int) if all(i.isdecimal() for i in seen) else list(seen)
+    rank = {i: r for r, i in enumerate(order)}
+    sentence = np.concatenate([np.array([rank[i] for i in part.ids])[part.sentence] for part in lists])
+    pooled = _stacked(lists)
+    rows = np.argsort(sentence, kind="stable")
+    rows = rows[_first_of_each(pooled, sentence, rows)]
+    sizes = np.bincount(sentence[rows], minlength=len(order))
+    return Candidates(
+        Texts(order),
+        np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
+        pooled.texts.take(rows),
+        pooled.features.take(rows),
+        scores={name: column[rows] for name, column in pooled.scores.items()},
+    )
+
+
+def _stacked(lists: Sequence[Candidates]) -> Candidates:
+    """All candidates, one list after the other, as if of one sentence."""
+    ends = np.cumsum([0, *(len(part.features.values) for part in lists)])
+    features = Features(
+        lists[0].features.names,
+        np.concatenate([[0], *(part.features.starts[1:] + end for part, end in zip(lists, ends, strict=False))]),
+        np.concatenate([part.features.columns for part in lists]),
+        np.concatenate([part.features.values for part in lists]),
+    )
+    names = dict.fromkeys(name for part in lists for name in part.scores)
+    scores = {
+        name: np.concatenate([part.scores.get(name, np.full(part.size, np.nan)) for part in lists]) for name in names
+    }
+    texts = Texts([text for part in lists for text in part.texts])
+    return Candidates(Texts([""]), np.array([0, len(texts)]), texts, features, scores=scores)
+
+
+def _first_of_each(pooled: Candidates, sentence: I64, rows: I64) -> I64:
+    """Positions in `rows` of candidates that are not the same as an earlier one of their sentence."""
+    features, seen = pooled.features, set()
+    kept = []
+    for position, row in enumerate(rows.tolist()):
+        span = slice(int(features.starts[row]), int(features.starts[row + 1]))
+        key = (sentence[row], pooled.texts[row], features.columns[span].tobytes(), features.values[span].tobytes())
+        if key not in seen:
+            seen.add(key)
+            kept.append(position)
+    return np.array(kept, dtype=np.int64)
 
 
 class Writer:

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from dragoman._core import VERSION
-from dragoman.cli import nbest, score
+from dragoman.cli import nbest, score, tune
 from dragoman.cli.arguments import Command
 from dragoman.errors import DragomanError
 
@@ -52,6 +52,8 @@ def completion(shell: str) -> None:
 
 dragoman.add_command(score.score)
 dragoman.add_command(score.compare)
+dragoman.add_command(tune.tune)
+dragoman.add_command(tune.rerank)
 dragoman.add_command(nbest.nbest)
 
 

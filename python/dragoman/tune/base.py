@@ -10,6 +10,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 
 from dragoman._core import best_per_group, dot_rows
+from dragoman.errors import InputError
 from dragoman.types import F64, I64, Candidates, Metric
 
 __all__ = ["Limits", "Memory", "Pool", "Session", "State", "Tuner"]
@@ -33,6 +34,20 @@ class Pool:
         """Scores every candidate; `references[s]` belongs to the s-th sentence of the candidates."""
         statistics = metric.prepare(references).statistics(candidates.hypotheses)
         return cls(candidates, metric, statistics)
+
+    def take(self, sentences: I64) -> Pool:
+        """The pool of some of the sentences."""
+        candidates = self.candidates.take(sentences)
+        spans = [np.arange(self.candidates.starts[s], self.candidates.starts[s + 1]) for s in sentences]
+        return Pool(candidates, self.metric, self.statistics[np.concatenate(spans)])
+
+    def split(self, share: float, seed: int) -> tuple[Pool, Pool]:
+        """Two pools: the second has a random `share` of the sentences, the first the others, both in order."""
+        count = round(share * len(self.candidates))
+        if not 0 < count < len(self.candidates):
+            raise InputError(f"{len(self.candidates)} sentences are too few to set a share of {share} apart")
+        mixed = np.random.default_rng([seed, len(self.candidates)]).permutation(len(self.candidates))
+        return self.take(np.sort(mixed[count:])), self.take(np.sort(mixed[:count]))
 
     @property
     def width(self) -> int:

@@ -1,0 +1,254 @@
+"""One run of a tuner over fixed lists, from judged candidates to weights and a verdict."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+
+from dragoman._core import best_per_group
+from dragoman.config import closest
+from dragoman.errors import InputError, OptionError, TuningError
+from dragoman.significance import Interval, confidence
+from dragoman.tune.base import Limits, Pool, State, Tuner
+from dragoman.tune.checkpoint import Checkpoint, Trace, fingerprint
+from dragoman.tune.start import starting_weights
+from dragoman.types import F64, Candidates, Metric, Weights
+
+__all__ = ["Tuned", "judge", "limits_of", "references_of", "tune", "tune_pool"]
+
+Bounds = dict[str, tuple[float, float]]
+_FEW = 2000
+"""Up to so many features, each is looked at for the report."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tuned:
+    """What a run found, and how good it is."""
+
+    weights: Weights
+    tuner: str
+    metric: str
+    """The metric's signature."""
+    seed: int
+    steps: int
+    seconds: float
+    start: Interval
+    """Score of the pool's 1-best candidates under the start weights, with its bootstrap interval."""
+    end: Interval
+    """The same under the weights found."""
+    oracle: float
+    """Score when each sentence gets its best candidate: what no reranking of this pool can pass."""
+    held_out_start: Interval | None = None
+    held_out: Interval | None = None
+    zeros: tuple[str, ...] = ()
+    """Features whose weight became zero though it did not start there (not listed beyond a few thousand)."""
+    at_bound: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    trace: tuple[dict[str, float], ...] = field(default=(), repr=False)
+
+
+def references_of(candidates: Candidates, references: Sequence[Sequence[str]]) -> list[Sequence[str]]:
+    """The references of each sentence of a list: by its id if ids are numbers (line numbers from 0), else in order."""
+    ids = candidates.ids.to_list()
+    if all(i.isdecimal() for i in ids):
+        outside = [i for i in ids if int(i) >= len(references)]
+        if outside:
+            raise InputError(f"sentence {outside[0]} has no reference: the files end after {len(references)} lines")
+        return [references[int(i)] for i in ids]
+    if len(ids) != len(references):
+        raise InputError(f"the list has {len(ids)} sentences, the references have {len(references)} lines")
+    return list(references)
+
+
+def judge(candidates: Candidates, references: Sequence[Sequence[str]], metric: Metric) -> Pool:
+    """A pool for tuning; a metric under which all candidates are worth nothing is refused at once."""
+    pool = Pool.judge(candidates, references_of(candidates, references), metric)
+    gains = pool.sentence_gains()
+    if metric.higher_is_better and not (gains > 0).any():
+        raise TuningError(
+            f"{metric.name} is zero for every candidate: are these the right references, in the right order, "
+            "tokenised in the same way?"
+        )
+    return pool
+
+
+def limits_of(pool: Pool, start: F64, fixed: Sequence[str] = (), bounds: Bounds | None = None) -> Limits:
+    """Limits by name: `fixed` weights stay where they start, `bounds` give (lowest, highest)."""
+    limits = Limits.none(pool.width)
+    names = pool.candidates.features.names
+    for name in [*fixed, *(bounds or {})]:
+        if name not in names:
+            raise OptionError(f"no candidate has a feature `{name}`; {closest(name, names.to_list())}")
+    for name in fixed:
+        limits.lower[names.get(name)] = limits.upper[names.get(name)] = start[names.get(name)]
+    for name, (low, high) in (bounds or {}).items():
+        if not low <= high:
+            raise OptionError(f"the bounds of {name} are empty: {low} to {high}")
+        limits.lower[names.get(name)], limits.upper[names.get(name)] = low, high
+    return limits
+
+
+def tune(
+    candidates: Candidates,
+    references: Sequence[Sequence[str]],
+    metric: Metric,
+    tuner: Tuner,
+    *,
+    start: Weights | str = "auto",
+    held_out: tuple[Candidates, Sequence[Sequence[str]]] | None = None,
+    fixed: Sequence[str] = (),
+    bounds: Bounds | None = None,
+    seed: int = 0,
+    checkpoint: Path | None = None,
+    resume: bool = False,
+    trace: Path | None = None,
+    progress: Callable[[State], None] | None = None,
+) -> Tuned:
+    """Weights for any n-best list.
+
+    `references[i]` are the references of the sentence with id i. `start` is a `Weights`, or "auto", "ones", "fit" (see
+    `dragoman.tune.start`). With a `checkpoint` file, a run that was killed goes on with `resume=True` and ends with
+    the same weights as an undisturbed one.
+    """
+    pool = judge(candidates, references, metric)
+    other = None if held_out is None else judge(*held_out, metric)
+    return tune_pool(
+        pool, tuner, start=start, held_out=other, fixed=fixed, bounds=bounds, seed=seed,
+        checkpoint=checkpoint, resume=resume, trace=trace, progress=progress,
+    )  # fmt: skip
+
+
+def tune_pool(
+    pool: Pool,
+    tuner: Tuner,
+    *,
+    start: Weights | str = "auto",
+    held_out: Pool | None = None,
+    fixed: Sequence[str] = (),
+    bounds: Bounds | None = None,
+    seed: int = 0,
+    checkpoint: Path | None = None,
+    resume: bool = False,
+    trace: Path | None = None,
+    progress: Callable[[State], None] | None = None,
+) -> Tuned:
+    """`tune` for candidates that are judged already."""
+    began = time.monotonic()
+    first, warnings = starting_weights(pool, start)
+    limits = limits_of(pool, first, fixed, bounds)
+    first = limits.clip(first)
+    keeper = checkpoint and Checkpoint(checkpoint, fingerprint(pool, tuner, limits, first, seed))
+    state, records = _steps(pool, tuner, limits, first, seed, keeper, resume, trace and Trace(trace), progress)
+    result = _verdict(pool, held_out, first, state, limits, tuner, seed, time.monotonic() - began)
+    if keeper:
+        keeper.remove()
+    return replace(result, warnings=(*warnings, *_useless(pool)), trace=tuple(records))
+
+
+def _steps(
+    pool: Pool,
+    tuner: Tuner,
+    limits: Limits,
+    first: F64,
+    seed: int,
+    keeper: Checkpoint | None,
+    resume: bool,
+    trace: Trace | None,
+    progress: Callable[[State], None] | None,
+) -> tuple[State, list[dict[str, float]]]:
+    """Steps until done; each is saved, traced and shown."""
+    session = tuner.session(pool, limits, seed)
+    state = (keeper.load() if keeper and resume else None) or session.begin(first)
+    if trace:
+        trace.begin(state.step)
+    records: list[dict[str, float]] = []
+    while not state.done:
+        began = time.monotonic()
+        state = session.step(state)
+        weights = state.weights
+        record = {
+            "step": state.step, **state.record, "norm": float(np.linalg.norm(weights)),
+            "nonzero": int(np.count_nonzero(weights)), "seconds": round(time.monotonic() - began, 6),
+        }  # fmt: skip
+        records.append(record)
+        if trace:
+            trace.add(record)
+        if keeper:
+            keeper.save(state)
+        if progress:
+            progress(state)
+    return state, records
+
+
+def _verdict(
+    pool: Pool,
+    held_out: Pool | None,
+    first: F64,
+    state: State,
+    limits: Limits,
+    tuner: Tuner,
+    seed: int,
+    seconds: float,
+) -> Tuned:
+    weights = state.weights
+    if state.record.get("informative", 1.0) == 0.0:
+        raise TuningError(f"nothing to learn: no two candidates of any sentence differ in {pool.metric.name}")
+    if not np.isfinite(weights).all() or not weights.any():
+        raise TuningError("the weights have collapsed: all are zero or not finite. Try a weaker regulariser or a lower rate")
+    end = _score(pool, weights, seed)
+    if pool.metric.higher_is_better and end.score <= 0:
+        raise TuningError(f"the result has a {pool.metric.name} of {end.score:g}: no success")
+    few = pool.width <= _FEW
+    names = pool.candidates.features.names
+    vanished = np.flatnonzero((weights == 0) & (first != 0)) if few else ()
+    bound = np.flatnonzero(limits.free & ((weights == limits.lower) | (weights == limits.upper)))
+    found = Weights(names, weights)
+    return Tuned(
+        weights=found,
+        tuner=repr(tuner),
+        metric=pool.metric.signature(),
+        seed=seed,
+        steps=state.step,
+        seconds=seconds,
+        start=_score(pool, first, seed),
+        end=end,
+        oracle=_oracle(pool),
+        held_out_start=held_out and _transferred(held_out, Weights(names, first), seed),
+        held_out=held_out and _transferred(held_out, found, seed),
+        zeros=tuple(names[int(i)] for i in vanished),
+        at_bound=tuple(names[int(i)] for i in bound),
+    )
+
+
+def _score(pool: Pool, weights: F64, seed: int) -> Interval:
+    return confidence(pool.statistics[pool.choice(weights)], pool.metric, seed=seed)
+
+
+def _transferred(pool: Pool, weights: Weights, seed: int) -> Interval:
+    """The score of weights on a pool with feature names of its own."""
+    return _score(pool, weights.align(pool.candidates.features.names), seed)
+
+
+def _oracle(pool: Pool) -> float:
+    best = best_per_group(pool.sentence_gains(), pool.candidates.starts)
+    return float(pool.metric.score(pool.statistics[best[best >= 0]].sum(axis=0)))
+
+
+def _useless(pool: Pool) -> list[str]:
+    """A warning for features that cannot tell candidates apart."""
+    if pool.width > _FEW:
+        return []
+    starts = pool.candidates.starts
+    filled = starts[:-1][np.diff(starts) > 0]
+    matrix = pool.dense
+    spread = np.maximum.reduceat(matrix, filled) - np.minimum.reduceat(matrix, filled)
+    names = pool.candidates.features.names
+    constant = [names[int(i)] for i in np.flatnonzero((spread == 0).all(axis=0))]
+    if not constant:
+        return []
+    shown = ", ".join(constant[:5]) + (f" and {len(constant) - 5} more" if len(constant) > 5 else "")
+    return [f"the same for all candidates of every sentence, so of no use: {shown}"]
