@@ -1,8 +1,8 @@
 //! L-BFGS with bounds (Nocedal 1980; two-metric projection as in Bertsekas 1982).
 //!
 //! Ours, because weights have limits. The crates at hand (argmin, liblbfgs) solve only the unbounded problem;
-//! SciPy's L-BFGS-B has bounds but weighs more than the whole package and asks Python for every value, with the
-//! interpreter locked. What is left is the two-loop recursion, which is short, and it is checked against SciPy.
+//! `SciPy`'s L-BFGS-B has bounds but weighs more than the whole package and asks Python for every value, with the
+//! interpreter locked. What is left is the two-loop recursion, which is short, and it is checked against `SciPy`.
 
 /// A function to minimise.
 pub trait Objective {
@@ -242,7 +242,9 @@ impl Memory {
         }
         if let Some((_, turn, curvature, _)) = used.first() {
             let scale = curvature / product(turn, turn);
-            direction.iter_mut().for_each(|d| *d *= scale);
+            for d in direction.iter_mut() {
+                *d *= scale;
+            }
         }
         for (step, turn, curvature, alpha) in used.into_iter().rev() {
             let beta = product(turn, direction) / curvature;

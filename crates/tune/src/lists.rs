@@ -147,26 +147,19 @@ impl Lists {
         let span = self.group(s);
         out.clear();
         out.resize(span.len(), 0.0);
-        let (nd, n) = (self.dense.len(), span.len());
-        let block = &self.block[span.start * nd..span.end * nd];
+        let (count, size) = (self.dense.len(), span.len());
+        let block = &self.block[span.start * count..span.end * count];
         let weight = |d: usize| w[self.dense[d] as usize];
-        let mut d = 0;
+        let array = |d: usize| &block[d * size..(d + 1) * size];
         // Four features a pass: the additions stay in order, the running sums stay in registers.
-        while d + 4 <= nd && n > 0 {
-            let (a, rest) = block[d * n..(d + 4) * n].split_at(n);
-            let (b, rest) = rest.split_at(n);
-            let (c, e) = rest.split_at(n);
-            let (wa, wb, wc, we) = (weight(d), weight(d + 1), weight(d + 2), weight(d + 3));
-            for ((((o, a), b), c), e) in out.iter_mut().zip(a).zip(b).zip(c).zip(e) {
-                *o = *o + wa * a + wb * b + wc * c + we * e;
-            }
-            d += 4;
+        let whole = count - count % 4;
+        for d in (0..whole).step_by(4) {
+            let weights = [weight(d), weight(d + 1), weight(d + 2), weight(d + 3)];
+            add_four(out, weights, [array(d), array(d + 1), array(d + 2), array(d + 3)]);
         }
-        for d in d..nd {
-            let wd = weight(d);
-            for (o, x) in out.iter_mut().zip(&block[d * n..(d + 1) * n]) {
-                *o += wd * x;
-            }
+        for d in whole..count {
+            let factor = weight(d);
+            out.iter_mut().zip(array(d)).for_each(|(sum, x)| *sum += factor * x);
         }
         if !self.columns.is_empty() {
             for (o, i) in out.iter_mut().zip(span) {
@@ -198,21 +191,21 @@ impl Lists {
     /// The features in which two candidates of sentence `s` differ, and h(plus) − h(minus) there.
     pub fn difference(&self, s: usize, plus: usize, minus: usize, out: &mut Vec<(u32, f64)>) {
         out.clear();
-        let (p, m) = (plus - self.groups[s], minus - self.groups[s]);
-        out.extend(self.blocks(s).map(|(column, values)| (column, values[p] - values[m])));
-        let (mut a, mut b) = (self.sparse(plus), self.sparse(minus));
-        while let (Some(&x), Some(&y)) = (a.0.first(), b.0.first()) {
-            let value = if x <= y { a.1[0] } else { 0.0 } - if y <= x { b.1[0] } else { 0.0 };
+        let (up, down) = (plus - self.groups[s], minus - self.groups[s]);
+        out.extend(self.blocks(s).map(|(column, values)| (column, values[up] - values[down])));
+        let (mut left, mut right) = (self.sparse(plus), self.sparse(minus));
+        while let (Some(&x), Some(&y)) = (left.0.first(), right.0.first()) {
+            let value = if x <= y { left.1[0] } else { 0.0 } - if y <= x { right.1[0] } else { 0.0 };
             out.push((x.min(y), value));
             if x <= y {
-                a = (&a.0[1..], &a.1[1..]);
+                left = (&left.0[1..], &left.1[1..]);
             }
             if y <= x {
-                b = (&b.0[1..], &b.1[1..]);
+                right = (&right.0[1..], &right.1[1..]);
             }
         }
-        out.extend(a.0.iter().zip(a.1).map(|(&c, &v)| (c, v)));
-        out.extend(b.0.iter().zip(b.1).map(|(&c, &v)| (c, -v)));
+        out.extend(left.0.iter().zip(left.1).map(|(&column, &value)| (column, value)));
+        out.extend(right.0.iter().zip(right.1).map(|(&column, &value)| (column, -value)));
         out.retain(|entry| entry.1 != 0.0);
     }
 
@@ -255,6 +248,15 @@ impl Lists {
             }
         }
         counts
+    }
+}
+
+/// Adds w·x to every sum, in the order of the four weights.
+fn add_four(sums: &mut [f64], w: [f64; 4], x: [&[f64]; 4]) {
+    let [first, second, third, fourth] = x;
+    let rows = first.iter().zip(second).zip(third).zip(fourth);
+    for (sum, (((x0, x1), x2), x3)) in sums.iter_mut().zip(rows) {
+        *sum = *sum + w[0] * x0 + w[1] * x1 + w[2] * x2 + w[3] * x3;
     }
 }
 

@@ -70,7 +70,7 @@ pub struct Run {
     bounds: (Vec<f64>, Vec<f64>),
     /// The weights now.
     pub weights: Vec<f64>,
-    /// Σ k δ_k over the updates δ_1, δ_2, ...: the average of all weights so far is `w − drift / (updates + 1)`.
+    /// Σ k·δ(k) over the updates δ(1), δ(2), ...: the average of all weights so far is `w − drift / (updates + 1)`.
     pub drift: Vec<f64>,
     /// Number of updates.
     pub updates: u64,

@@ -152,7 +152,7 @@ impl Scorer<'_> {
             Smoothing::AddAll(k) => (k, k),
             _ => (0.0, 0.0),
         };
-        let base = |k: usize| context.row[k] + if (k - 2) % 4 == 0 { low } else { high };
+        let base = |k: usize| context.row[k] + if k == 2 || k == 6 { low } else { high };
         roots(
             std::array::from_fn(|n| (column(2 + n), base(2 + n))),
             std::array::from_fn(|n| (column(6 + n), base(6 + n))),
@@ -183,13 +183,12 @@ fn roots(matches: [Shifted; 4], totals: [Shifted; 4], out: &mut Vec<f64>) {
     let n = matches[0].0.len();
     out.clear();
     out.resize(n, 0.0);
-    let out = &mut out[..n];
     let [m, t] = [matches, totals].map(|side| side.map(|(x, base)| (&x[..n], base)));
     let at = |(x, base): (&[f64], f64), i: usize| x[i] + base;
-    for i in 0..n {
+    for (i, root) in out.iter_mut().enumerate() {
         let matched = (at(m[0], i) * at(m[1], i)) * (at(m[2], i) * at(m[3], i));
         let total = (at(t[0], i) * at(t[1], i)) * (at(t[2], i) * at(t[3], i));
-        out[i] = (matched / total).sqrt().sqrt();
+        *root = (matched / total).sqrt().sqrt();
     }
 }
 

@@ -111,7 +111,7 @@ impl Gradient {
         }
     }
 
-    /// The next active feature and its gradient. Terms that cancel leave rounding errors, which AdaGrad would blow
+    /// The next active feature and its gradient. Terms that cancel leave rounding errors, which `AdaGrad` would blow
     /// up to full steps: below 1e-12 of the terms' size they are nothing.
     fn pop(&mut self) -> Option<(usize, f64)> {
         let j = self.active.pop()? as usize;
@@ -359,7 +359,9 @@ pub(crate) fn softmax(x: &[f64], gamma: f64, out: &mut Vec<f64>) -> f64 {
     out.clear();
     out.extend(x.iter().map(|x| (gamma * x - top).exp()));
     let total: f64 = out.iter().sum();
-    out.iter_mut().for_each(|p| *p /= total);
+    for p in out.iter_mut() {
+        *p /= total;
+    }
     top + total.ln()
 }
 

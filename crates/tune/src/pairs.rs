@@ -142,7 +142,7 @@ impl Objective for Ranker<'_> {
         let mut value = 0.0;
         for ((g, &x), &anchor) in gradient.iter_mut().zip(x).zip(&self.anchor) {
             *g = l2 * x + pull * (x - anchor);
-            value += (l2 * x * x + pull * (x - anchor) * (x - anchor)) / 2.0;
+            value += 0.5 * (l2 * x * x + pull * (x - anchor) * (x - anchor));
         }
         let (starts, columns, values) = (&self.starts, &self.columns, &self.values);
         value

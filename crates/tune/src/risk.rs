@@ -6,7 +6,7 @@ use crate::lists::{Lists, sharded};
 use crate::online::softmax;
 
 /// The gain of a sum of statistics; writes its derivatives. Not finite if it cannot be had.
-pub type CorpusGain<'a> = dyn FnMut(&[f64], &mut [f64]) -> f64 + 'a;
+pub type CorpusGain<'a> = dyn FnMut(&[f64], &mut [f64]) -> f64 + Send + 'a;
 
 /// What is expected.
 pub enum Payoff<'a> {
