@@ -6,6 +6,7 @@ mod columns;
 mod errors;
 mod learn;
 mod metric;
+mod resample;
 
 use pyo3::prelude::*;
 
@@ -22,4 +23,6 @@ mod _core {
     use crate::learn::{CandidateLists, JudgedLists, MiraRun};
     #[pymodule_export]
     use crate::metric::{NativeMetric, NativeReferences};
+    #[pymodule_export]
+    use crate::resample::{bootstrap_sums, shuffle_sums};
 }
