@@ -12,7 +12,7 @@ use dragoman_tune::pairs::{self, Pairs, Penalty, Sampling};
 use dragoman_tune::risk::{self, Payoff, Risk};
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
-use std::collections::HashMap;
+use pyo3::types::PyDict;
 use std::sync::Arc;
 
 type Array<'py, T> = Bound<'py, PyArray1<T>>;
@@ -77,13 +77,14 @@ fn options(iterations: usize, memory: usize, tolerance: f64) -> Options {
     Options { memory, iterations, decrease: tolerance, ..Options::default() }
 }
 
-fn report(outcome: Outcome) -> HashMap<&'static str, f64> {
-    HashMap::from([
-        ("objective", outcome.value),
-        ("iterations", outcome.iterations as f64),
-        ("evaluations", outcome.evaluations as f64),
-        ("converged", f64::from(u8::from(outcome.converged))),
-    ])
+/// The outcome as a dictionary; its order is fixed, so that equal records are equal files.
+fn report<'py>(py: Python<'py>, outcome: Outcome) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    dict.set_item("objective", outcome.value)?;
+    dict.set_item("iterations", outcome.iterations as f64)?;
+    dict.set_item("evaluations", outcome.evaluations as f64)?;
+    dict.set_item("converged", f64::from(u8::from(outcome.converged)))?;
+    Ok(dict)
 }
 
 #[pymethods]
@@ -159,13 +160,13 @@ impl CandidateLists {
         iterations: usize,
         memory: usize,
         tolerance: f64,
-    ) -> PyResult<(Array<'py, f64>, HashMap<&'static str, f64>)> {
+    ) -> PyResult<(Array<'py, f64>, Bound<'py, PyDict>)> {
         let pairs = self.pairs(&starts, &better, &worse)?;
         let (start, bounds) = (self.weights(&start)?, (self.weights(&lower)?, self.weights(&upper)?));
         let (penalty, options) = (Penalty { l2, pull }, options(iterations, memory, tolerance));
         let (weights, outcome) =
             py.detach(|| pairs::fit(&self.inner, &pairs, start, bounds, &penalty, options));
-        Ok((weights.into_pyarray(py), report(outcome)))
+        Ok((weights.into_pyarray(py), report(py, outcome)?))
     }
 
     /// The loss that `fit_pairs` lowers, and its gradient.
@@ -262,14 +263,14 @@ impl CandidateLists {
         iterations: usize,
         memory: usize,
         tolerance: f64,
-    ) -> PyResult<(Array<'py, f64>, HashMap<&'static str, f64>)> {
+    ) -> PyResult<(Array<'py, f64>, Bound<'py, PyDict>)> {
         let options = options(iterations, memory, tolerance);
         let mut found = self.weights(&weights)?.to_vec();
         let (lower, upper) = (self.weights(&lower)?, self.weights(&upper)?);
         let outcome = self.with_risk(py, &anchor, gains, statistics, score, (gamma, l2), |risk| {
             risk::fit(risk, &mut found, lower, upper, options)
         })?;
-        Ok((found.into_pyarray(py), report(outcome)))
+        Ok((found.into_pyarray(py), report(py, outcome)?))
     }
 
     /// What `fit_risk` lowers at `weights`, and its gradient.
