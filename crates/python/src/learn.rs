@@ -78,7 +78,7 @@ fn options(iterations: usize, memory: usize, tolerance: f64) -> Options {
 }
 
 /// The outcome as a dictionary; its order is fixed, so that equal records are equal files.
-fn report<'py>(py: Python<'py>, outcome: Outcome) -> PyResult<Bound<'py, PyDict>> {
+fn report(py: Python<'_>, outcome: Outcome) -> PyResult<Bound<'_, PyDict>> {
     let dict = PyDict::new(py);
     dict.set_item("objective", outcome.value)?;
     dict.set_item("iterations", outcome.iterations as f64)?;

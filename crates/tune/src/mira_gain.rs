@@ -132,9 +132,43 @@ impl Scorer<'_> {
         0.0
     }
 
+    fn fast_bleu(
+        &self,
+        bleu: &Bleu,
+        lists: &Lists,
+        judged: &Judged,
+        s: usize,
+        context: &Context,
+        out: &mut Vec<f64>,
+    ) -> bool {
+        #[cfg(target_arch = "x86_64")]
+        if std::is_x86_feature_detected!("avx2") {
+            // SAFETY: the processor has just been asked.
+            return unsafe { self.fast_bleu_wide(bleu, lists, judged, s, context, out) };
+        }
+        self.fast_bleu_any(bleu, lists, judged, s, context, out)
+    }
+
+    /// The same compiled for wider registers.
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx2")]
+    fn fast_bleu_wide(
+        &self,
+        bleu: &Bleu,
+        lists: &Lists,
+        judged: &Judged,
+        s: usize,
+        context: &Context,
+        out: &mut Vec<f64>,
+    ) -> bool {
+        self.fast_bleu_any(bleu, lists, judged, s, context, out)
+    }
+
     /// BLEU-4 as a fourth root, for sums in which every count is positive: then no smoothing rule for missing
     /// orders applies. False if that is not so.
-    fn fast_bleu(
+    #[allow(clippy::inline_always)] // else it would not be compiled for the caller's registers
+    #[inline(always)]
+    fn fast_bleu_any(
         &self,
         bleu: &Bleu,
         lists: &Lists,
@@ -179,6 +213,8 @@ impl Scorer<'_> {
 type Shifted<'a> = (&'a [f64], f64);
 
 /// The fourth root of the product of matches over the product of totals.
+#[allow(clippy::inline_always)]
+#[inline(always)]
 fn roots(matches: [Shifted; 4], totals: [Shifted; 4], out: &mut Vec<f64>) {
     let n = matches[0].0.len();
     out.clear();
@@ -193,6 +229,8 @@ fn roots(matches: [Shifted; 4], totals: [Shifted; 4], out: &mut Vec<f64>) {
 }
 
 /// Multiplies by the brevity penalty exp(min(0, 1 − r/c)).
+#[allow(clippy::inline_always)]
+#[inline(always)]
 fn brevity(hyp: Shifted, (lengths, scale, base): (&[f64], f64, f64), out: &mut [f64]) {
     let n = out.len();
     let (hyps, lengths) = (&hyp.0[..n], &lengths[..n]);
@@ -209,6 +247,8 @@ fn brevity(hyp: Shifted, (lengths, scale, base): (&[f64], f64, f64), out: &mut [
 }
 
 /// exp(x) for −1/2 <= x <= 0 to within 4e-15: the series of exp(x/4) up to degree 9, squared twice.
+#[allow(clippy::inline_always)]
+#[inline(always)]
 fn small_exp(x: f64) -> f64 {
     const FACTORS: [f64; 9] = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0];
     let y = x * 0.25;
