@@ -46,7 +46,7 @@ test-long: setup ## Slow checks: millions of fuzz inputs, large lists
 	$(BIN)/pytest -m long
 
 golden: setup ## Rewrite the golden files; review the diff
-	$(BIN)/pytest tests/golden --rewrite-golden
+	$(BIN)/pytest tests/golden tests/test_docs.py --rewrite-golden
 
 bench: setup ## Benchmarks against sacreBLEU and plain Python, as JSON
 	for b in benchmarks/[a-z]*.py; do $(BIN)/python $$b || exit 1; done
