@@ -7,16 +7,21 @@ import numpy as np
 import numpy.typing as npt
 
 __all__ = [
+    "VERSION",
     "Names",
     "NativeMetric",
     "NativeReferences",
     "Texts",
     "align_weights",
     "best_per_group",
+    "bootstrap_sums",
     "dot_rows",
     "read_lines",
+    "shuffle_sums",
     "write_lines",
 ]
+
+VERSION: str
 
 @final
 class Texts:
@@ -78,6 +83,22 @@ class NativeMetric:
         length_scale: float,
         length_offset: float,
     ) -> NativeMetric: ...
+    @staticmethod
+    def chrf(
+        *,
+        char_order: int,
+        word_order: int,
+        beta: float,
+        lowercase: bool,
+        whitespace: bool,
+        eps_smoothing: bool,
+    ) -> NativeMetric: ...
+    @staticmethod
+    def ter(
+        *, normalized: bool, no_punct: bool, asian_support: bool, case_sensitive: bool
+    ) -> NativeMetric: ...
+    @staticmethod
+    def wer(*, tokenize: str, lowercase: bool) -> NativeMetric: ...
     @property
     def width(self) -> int: ...
     def prepare(self, references: Sequence[Sequence[str]]) -> NativeReferences: ...
@@ -89,3 +110,8 @@ class NativeReferences:
 
     def __len__(self) -> int: ...
     def statistics(self, texts: Texts, sentence: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]: ...
+
+def bootstrap_sums(
+    statistics: npt.NDArray[np.float64], samples: int, seed: int
+) -> npt.NDArray[np.float64]: ...
+def shuffle_sums(statistics: npt.NDArray[np.float64], samples: int, seed: int) -> npt.NDArray[np.float64]: ...

@@ -1,6 +1,7 @@
 //! BLEU (Papineni et al. 2002) with k references, and its sentence-level relatives.
 
-use crate::tokenize::{Tokenizer, is_space, split};
+use crate::ngrams::{NgramTree, Words};
+use crate::tokenize::{Tokenizer, split};
 use crate::{Metric, Reference};
 use rustc_hash::FxHashMap;
 
@@ -58,8 +59,7 @@ const COUNTS: usize = 2;
 
 impl Bleu {
     fn prepare(&self, line: &str) -> String {
-        let line = line.trim_end_matches(is_space);
-        if self.lowercase { self.tokenizer.apply(&line.to_lowercase()) } else { self.tokenizer.apply(line) }
+        self.tokenizer.prepare(line, self.lowercase)
     }
 
     fn brevity_penalty(&self, row: &[f64]) -> f64 {
@@ -80,7 +80,7 @@ impl Metric for Bleu {
     }
 
     fn digest(&self, references: &[&str]) -> Box<dyn Reference> {
-        Box::new(NgramTree::new(self.clone(), references))
+        Box::new(Digest::new(self.clone(), references))
     }
 
     fn score(&self, row: &[f64]) -> f64 {
@@ -106,17 +106,14 @@ impl Metric for Bleu {
             if self.effective_order {
                 orders = n + 1;
             }
-            let precision = if m != 0.0 {
-                m / total
-            } else {
-                match self.smoothing {
-                    Smoothing::Exp => {
-                        halvings *= 2.0;
-                        1.0 / (halvings * total)
-                    }
-                    Smoothing::Floor(value) => value / total,
-                    _ => 0.0,
+            let precision = match self.smoothing {
+                _ if m > 0.0 => m / total,
+                Smoothing::Exp => {
+                    halvings *= 2.0;
+                    1.0 / (halvings * total)
                 }
+                Smoothing::Floor(value) => value / total,
+                _ => 0.0,
             };
             if precision == 0.0 {
                 return 0.0;
@@ -127,57 +124,38 @@ impl Metric for Bleu {
     }
 }
 
-/// The n-grams of a sentence's references in a tree: node 0 is empty, an edge adds a word.
-///
-/// An n-gram can only match if its first n-1 words do, so matching a hypothesis walks down from each of its
-/// positions and stops at the first word that leaves the tree. No n-gram is ever hashed as a whole.
-struct NgramTree {
+/// The n-grams of a sentence's references.
+struct Digest {
     bleu: Bleu,
-    words: FxHashMap<Box<str>, u32>,
-    edges: FxHashMap<(u32, u32), u32>,
+    vocabulary: Words,
+    tree: NgramTree,
     /// How often each n-gram may match: its largest count in any one reference.
     limits: Vec<u32>,
     lengths: Vec<usize>,
 }
 
-impl NgramTree {
+impl Digest {
     fn new(bleu: Bleu, references: &[&str]) -> Self {
-        let mut tree = Self {
-            bleu,
-            words: FxHashMap::default(),
-            edges: FxHashMap::default(),
-            limits: vec![0],
+        let mut digest = Self {
+            vocabulary: Words::default(),
+            tree: NgramTree::new(bleu.order),
+            limits: Vec::new(),
             lengths: Vec::with_capacity(references.len()),
+            bleu,
         };
         for reference in references {
-            tree.add(reference);
+            digest.add(reference);
         }
-        tree
+        digest
     }
 
     fn add(&mut self, reference: &str) {
         let line = self.bleu.prepare(reference);
-        let mut ids = Vec::new();
-        for word in split(&line) {
-            let next = self.words.len() as u32;
-            ids.push(match self.words.get(word) {
-                Some(&id) => id,
-                None => *self.words.entry(word.into()).or_insert(next),
-            });
-        }
+        let ids: Vec<u32> = split(&line).map(|word| self.vocabulary.intern(word)).collect();
         self.lengths.push(ids.len());
         let mut counts: FxHashMap<u32, u32> = FxHashMap::default();
-        for start in 0..ids.len() {
-            let mut node = 0;
-            for &word in ids[start..].iter().take(self.bleu.order) {
-                let next = self.limits.len() as u32;
-                node = *self.edges.entry((node, word)).or_insert(next);
-                if node == next {
-                    self.limits.push(0);
-                }
-                *counts.entry(node).or_default() += 1;
-            }
-        }
+        self.tree.add(ids, |node| *counts.entry(node).or_default() += 1);
+        self.limits.resize(self.tree.len(), 0);
         for (node, count) in counts {
             let limit = &mut self.limits[node as usize];
             *limit = (*limit).max(count);
@@ -197,27 +175,24 @@ impl NgramTree {
     }
 }
 
-impl Reference for NgramTree {
+impl Reference for Digest {
     fn statistics(&self, hypothesis: &str, row: &mut [f64]) {
         let order = self.bleu.order;
         let line = self.bleu.prepare(hypothesis);
-        let ids: Vec<Option<u32>> = split(&line).map(|word| self.words.get(word).copied()).collect();
+        let mut length = 0;
         let mut used = vec![0u32; self.limits.len()];
-        row[HYP] = ids.len() as f64;
-        row[REF] = self.ref_length(ids.len());
-        for start in 0..ids.len() {
-            let mut node = 0;
-            for n in 0..order.min(ids.len() - start) {
-                let Some(next) = ids[start + n].and_then(|word| self.edges.get(&(node, word))) else { break };
-                node = *next;
-                if used[node as usize] < self.limits[node as usize] {
-                    used[node as usize] += 1;
-                    row[COUNTS + n] += 1.0;
-                }
+        let words = split(&line).inspect(|_| length += 1).map(|word| self.vocabulary.get(word));
+        self.tree.matches(words, |node, n| {
+            let used = &mut used[node as usize];
+            if *used < self.limits[node as usize] {
+                *used += 1;
+                row[COUNTS + n - 1] += 1.0;
             }
-        }
+        });
+        row[HYP] = length as f64;
+        row[REF] = self.ref_length(length);
         for n in 0..order {
-            row[COUNTS + order + n] = ids.len().saturating_sub(n) as f64;
+            row[COUNTS + order + n] = length.saturating_sub(n) as f64;
         }
     }
 }

@@ -6,7 +6,12 @@
 //! sentence once, [`Reference::statistics`] gives the row of one hypothesis, [`Metric::score`] reads a sum.
 
 pub mod bleu;
+pub mod chrf;
+mod ngrams;
+pub mod resample;
+pub mod ter;
 pub mod tokenize;
+pub mod wer;
 
 use dragoman_base::Texts;
 use rayon::prelude::*;

@@ -5,14 +5,21 @@
 mod columns;
 mod errors;
 mod metric;
+mod resample;
 
 use pyo3::prelude::*;
 
 /// The native half of dragoman; use the public names of the package instead.
 #[pymodule(gil_used = false)]
 mod _core {
+    /// The version of the package, for signatures.
+    #[pymodule_export]
+    const VERSION: &str = env!("CARGO_PKG_VERSION");
+
     #[pymodule_export]
     use crate::columns::{Names, Texts, align_weights, best_per_group, dot_rows, read_lines, write_lines};
     #[pymodule_export]
     use crate::metric::{NativeMetric, NativeReferences};
+    #[pymodule_export]
+    use crate::resample::{bootstrap_sums, shuffle_sums};
 }

@@ -3,7 +3,10 @@
 use crate::columns::Texts;
 use crate::errors::invalid;
 use dragoman_metric::bleu::{Bleu, RefLength, Smoothing};
-use dragoman_metric::tokenize::Tokenizer;
+use dragoman_metric::chrf::Chrf;
+use dragoman_metric::ter::Ter;
+use dragoman_metric::tokenize::{Tercom, Tokenizer};
+use dragoman_metric::wer::Wer;
 use dragoman_metric::{Metric, Reference, digest_all, scores, statistics};
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
@@ -73,6 +76,35 @@ impl NativeMetric {
             length_scale,
             length_offset,
         }))
+    }
+
+    /// chrF; see `dragoman.metrics.Chrf`.
+    #[staticmethod]
+    #[pyo3(signature = (*, char_order, word_order, beta, lowercase, whitespace, eps_smoothing))]
+    fn chrf(
+        char_order: usize,
+        word_order: usize,
+        beta: f64,
+        lowercase: bool,
+        whitespace: bool,
+        eps_smoothing: bool,
+    ) -> Self {
+        Self::from(Chrf { char_order, word_order, beta, lowercase, whitespace, eps_smoothing })
+    }
+
+    /// TER; see `dragoman.metrics.Ter`.
+    #[staticmethod]
+    #[pyo3(signature = (*, normalized, no_punct, asian_support, case_sensitive))]
+    #[allow(clippy::fn_params_excessive_bools)] // four switches, all by name on the Python side
+    fn ter(normalized: bool, no_punct: bool, asian_support: bool, case_sensitive: bool) -> Self {
+        Self::from(Ter { tokenizer: Tercom { normalized, no_punct, asian_support, case_sensitive } })
+    }
+
+    /// WER; see `dragoman.metrics.Wer`.
+    #[staticmethod]
+    #[pyo3(signature = (*, tokenize, lowercase))]
+    fn wer(tokenize: &str, lowercase: bool) -> PyResult<Self> {
+        Ok(Self::from(Wer { tokenizer: tokenizer(tokenize)?, lowercase }))
     }
 
     /// Number of statistics in a row.

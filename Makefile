@@ -1,0 +1,55 @@
+# Everything goes through here. `make demo` and `make test` set up what they need; nothing is installed by hand.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+SOURCES := $(shell find crates python Cargo.toml Cargo.lock pyproject.toml -type f -not -name '*.so' -not -path '*/__pycache__/*')
+
+.PHONY: help setup demo test test-long lint rust python docs golden bench clean
+
+help: ## Show this list
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
+
+setup: $(VENV)/.installed ## Make the virtual environment and install the package into it
+
+# Two stamps: tools are installed once, the package again whenever its sources change.
+$(VENV)/.tools: pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	touch $@
+
+$(VENV)/.installed: $(VENV)/.tools $(SOURCES)
+	$(BIN)/python -m pip install --quiet '.[dev]'
+	touch $@
+
+demo: setup ## Score and compare two small outputs
+	$(BIN)/dragoman demo
+
+test: setup lint rust python ## Every check; what CI runs
+
+lint: setup ## Formatting, linters, types, stubs, import rules
+	cargo fmt --all --check
+	cargo clippy --quiet --workspace --all-targets --locked -- -D warnings
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	cd tests && ../$(BIN)/stubtest dragoman._core --ignore-disjoint-bases
+	$(BIN)/lint-imports
+
+rust: ## Rust unit, property and fuzz tests
+	cargo test --quiet --workspace --locked
+
+python: setup ## Python tests, and every example of README, docs and docstrings
+	$(BIN)/pytest -n 2 -m "not long"
+
+test-long: setup ## Slow checks: millions of fuzz inputs, large lists
+	FUZZ_CASES=1000000 cargo test --release --locked -p dragoman-nbest --test fuzz
+	$(BIN)/pytest -m long
+
+golden: setup ## Rewrite the golden files; review the diff
+	$(BIN)/pytest tests/golden --rewrite-golden
+
+bench: setup ## Benchmarks against sacreBLEU and plain Python, as JSON
+	for b in benchmarks/[a-z]*.py; do $(BIN)/python $$b || exit 1; done
+
+clean: ## Remove everything that was built
+	rm -rf $(VENV) target demo .mypy_cache .ruff_cache .pytest_cache .hypothesis

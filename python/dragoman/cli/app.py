@@ -1,0 +1,84 @@
+"""The command `dragoman`: its subcommands, exit codes, and how errors are told."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from dragoman._core import VERSION
+from dragoman.cli import nbest, score
+from dragoman.cli.arguments import Command
+from dragoman.errors import DragomanError
+
+__all__ = ["main"]
+
+_HELP = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+
+
+@click.group(context_settings=_HELP, epilog="Exit codes: 0 done, 1 bad input, 2 wrong usage.")
+@click.version_option(VERSION, prog_name="dragoman")
+def dragoman() -> None:
+    """Feature-rich statistical machine translation on plain CPUs.
+
+    Results go to standard output (a table, or JSON with --json), messages and progress to standard error.
+    Files may be packed (.gz, .zst, .xz); - is the standard stream.
+    """
+
+
+@dragoman.command(cls=Command)
+@click.option("--out", default="demo", show_default=True, metavar="FOLDER", help="Where the small outputs go.")
+def demo(out: str) -> int:
+    """Score and compare two small outputs that come with the package, and show the commands for it."""
+    from dragoman.demo import run  # noqa: PLC0415  its sentences are loaded only when asked for
+
+    return run(Path(out), _run)
+
+
+@dragoman.command(cls=Command)
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+def completion(shell: str) -> None:
+    """Print a completion script: eval "$(dragoman completion bash)" in ~/.bashrc switches it on."""
+    from click.shell_completion import get_completion_class  # noqa: PLC0415
+
+    make = get_completion_class(shell)
+    if make is None:
+        raise click.UsageError(f"no completion for {shell}")
+    click.echo(make(dragoman, {}, "dragoman", "_DRAGOMAN_COMPLETE").source())
+
+
+dragoman.add_command(score.score)
+dragoman.add_command(score.compare)
+dragoman.add_command(nbest.nbest)
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Runs the command line and ends the process with its exit code."""
+    sys.exit(_run(arguments))
+
+
+def _run(arguments: list[str] | None) -> int:
+    options: dict[str, Any] = {"prog_name": "dragoman", "standalone_mode": False}
+    try:
+        result = dragoman.main(arguments, **options)
+        sys.stdout.flush()
+    except DragomanError as error:
+        click.echo(f"dragoman: {error}", err=True)
+        return 1
+    except click.UsageError as error:
+        error.show()
+        return 2
+    except click.ClickException as error:
+        error.show()
+        return 1
+    except click.Abort:
+        click.echo("dragoman: interrupted", err=True)
+        return 130
+    except BrokenPipeError:
+        # The reader (head, less) has seen enough. Python would complain once more when it flushes at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    return result if isinstance(result, int) else 0

@@ -1,0 +1,55 @@
+"""Text files in parallel: read with errors that name the place, written whole or not at all."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+from dragoman._core import Texts, read_lines, write_lines
+from dragoman.errors import InputError
+
+__all__ = ["read_numbers", "read_parallel", "read_text", "write_text"]
+
+Path = str | os.PathLike[str]
+
+
+def read_text(path: Path) -> Texts:
+    """All lines of a file (gz, zst, xz by its name; `-` for standard input). An empty file is an error."""
+    lines = read_lines(os.fspath(path))
+    if len(lines) == 0:
+        raise InputError(f"{os.fspath(path)}:1: expected at least one line, found an empty file", os.fspath(path), 1)
+    return lines
+
+
+def read_parallel(paths: Sequence[Path]) -> list[Texts]:
+    """Files whose lines belong together, so that all must have as many."""
+    columns = [read_text(path) for path in paths]
+    for path, column in zip(paths, columns, strict=True):
+        if len(column) != len(columns[0]):
+            name, line = os.fspath(path), min(len(column), len(columns[0])) + 1
+            raise InputError(
+                f"{name}:{line}: expected {len(columns[0])} lines as in {os.fspath(paths[0])}, found {len(column)}",
+                name,
+                line,
+            )
+    return columns
+
+
+def read_numbers(path: Path) -> list[float]:
+    """A file with one finite number a line."""
+    numbers = []
+    for number, line in enumerate(read_text(path), start=1):
+        try:
+            value = float(line)
+        except ValueError:
+            value = float("nan")
+        if value - value != 0:  # neither NaN nor infinite
+            name = os.fspath(path)
+            raise InputError(f"{name}:{number}: expected a finite number, found `{line[:60]}`", name, number)
+        numbers.append(value)
+    return numbers
+
+
+def write_text(path: Path, lines: Sequence[str] | Texts) -> None:
+    """Writes lines to a file that appears only when it is whole (packed by its name; `-` for standard output)."""
+    write_lines(os.fspath(path), lines if isinstance(lines, Texts) else Texts(lines))

@@ -1,0 +1,136 @@
+"""The law book: what every metric, ours or yours, must satisfy before anything else can rely on it.
+
+    from dragoman.testing import check_metric
+    check_metric(MyMetric())
+
+A broken law raises `LawBroken`, which says which law and shows what was found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from dragoman.types import F64, Hypotheses, Metric, Texts
+
+__all__ = ["LawBroken", "check_metric"]
+
+
+class LawBroken(AssertionError):
+    """A part breaks a law that other parts rely on."""
+
+
+def _law(holds: bool | np.bool_, law: str, found: object = "") -> None:
+    if not holds:
+        raise LawBroken(f"{law}; found: {found}" if found != "" else law)
+
+
+_REFERENCES = (
+    ("the cat sat on the mat .", "a cat was sitting on the mat ."),
+    ("it is raining again , so we stay at home .", "it rains again and so we stay in ."),
+    ("where did you put the keys ?", "where have you put the keys ?"),
+    ("she reads a book about the history of the city .", "she is reading a book on the city 's history ."),
+)
+_WORSE = (
+    ("a cat sat on mat .", "mat the on sat cat the .", ""),
+    ("it is raining , we stay .", "it is is is raining again , so we stay at home . yes", "what"),
+    ("where you put the key ?", "did you put the keys where ?", "keys"),
+    ("she reads a book about the town .", "a book .", "she reads a book about the history of the city . . ."),
+)
+
+
+def check_metric(
+    metric: Metric,
+    *,
+    references: Sequence[Sequence[str]] = _REFERENCES,
+    hypotheses: Sequence[Sequence[str]] = _WORSE,
+    reads_text: bool = True,
+) -> None:
+    """Raises `LawBroken` unless the metric keeps its contract.
+
+    `hypotheses[s]` are some translations of sentence s, none of them perfect. `reads_text=False` is for metrics that
+    look at precomputed scores only: the law that a perfect output is best does not apply to them.
+    """
+    _check_properties(metric)
+    pool = _pool(metric, hypotheses, reads_text)
+    statistics = metric.prepare(references).statistics(pool)
+    _check_statistics(metric, references, pool, statistics)
+    _check_score(metric, statistics)
+    if reads_text:
+        _check_perfection(metric, references, hypotheses)
+
+
+def _pool(metric: Metric, hypotheses: Sequence[Sequence[str]], reads_text: bool) -> Hypotheses:
+    texts = [text for some in hypotheses for text in some]
+    sentence = np.repeat(np.arange(len(hypotheses), dtype=np.int64), [len(some) for some in hypotheses])
+    scores = {} if reads_text else {metric.name: np.linspace(0.1, 0.9, len(texts))}
+    return Hypotheses(Texts(texts), sentence, scores)
+
+
+def _check_properties(metric: Metric) -> None:
+    _law(isinstance(metric.name, str) and metric.name != "", "a metric has a name", repr(metric.name))
+    _law(isinstance(metric.width, int) and metric.width > 0, "width is a positive int", repr(metric.width))
+    _law(isinstance(metric.higher_is_better, bool), "higher_is_better is a bool", repr(metric.higher_is_better))
+    _law(metric.scale > 0, "scale is positive", metric.scale)
+    _law(metric.signature() == metric.signature() != "", "the signature is stable", repr(metric.signature()))
+    form = metric.sentence_level()
+    _law(form.width == metric.width, "the sentence-level form reads the same statistics", form.width)
+    _law(
+        form.sentence_level().signature() == form.signature(), "the sentence-level form is its own", form.signature()
+    )
+
+
+def _check_statistics(
+    metric: Metric, references: Sequence[Sequence[str]], pool: Hypotheses, statistics: F64
+) -> None:
+    shape = (len(pool), metric.width)
+    _law(statistics.shape == shape, f"statistics have the shape {shape}", statistics.shape)
+    _law(statistics.dtype == np.float64, "statistics are float64", statistics.dtype)
+    _law(np.isfinite(statistics).all(), "statistics are finite", statistics)
+    prepared = metric.prepare(references)
+    _law(np.array_equal(prepared.statistics(pool), statistics), "statistics repeat")
+    order = np.random.default_rng(0).permutation(len(pool)).astype(np.int64)
+    mixed = prepared.statistics(_take(pool, order))
+    _law(np.array_equal(mixed, statistics[order]), "a hypothesis's row does not depend on its neighbours")
+    none = prepared.statistics(_take(pool, order[:0]))
+    _law(none.shape == (0, metric.width), "no hypotheses give no rows, of the right width", none.shape)
+
+
+def _take(pool: Hypotheses, rows: np.ndarray[tuple[int], np.dtype[np.int64]]) -> Hypotheses:
+    scores = {name: column[rows] for name, column in pool.scores.items()}
+    return Hypotheses(pool.texts.take(rows), pool.sentence[rows], scores)
+
+
+def _check_score(metric: Metric, statistics: F64) -> None:
+    before = statistics.copy()
+    scores = metric.score(statistics)
+    _law(np.array_equal(before, statistics), "scoring leaves the statistics alone")
+    _law(scores.shape == (len(statistics),), "a row gives one score", scores.shape)
+    _law(np.isfinite(scores).all(), "scores of hypotheses are finite", scores)
+    one_by_one = np.array([float(metric.score(row)) for row in statistics])
+    _law(np.allclose(scores, one_by_one, rtol=0, atol=1e-9), "rows are scored independently", scores - one_by_one)
+    block = metric.score(np.stack([statistics, statistics[::-1]]))
+    _law(block.shape == (2, len(statistics)), "score works on any number of dimensions", block.shape)
+    _law(np.allclose(block[1], scores[::-1], rtol=0, atol=1e-9), "rows are scored independently in blocks", block)
+    total = float(metric.score(statistics.sum(axis=0)))
+    backwards = float(metric.score(statistics[::-1].sum(axis=0)))
+    _law(np.isfinite(total), "the score of a corpus is finite", total)
+    _law(abs(total - backwards) < 1e-9 * metric.scale, "the order of sentences changes nothing", (total, backwards))
+    empty = float(metric.score(np.zeros(metric.width)))
+    _law(np.isfinite(empty), "an empty corpus has a finite score", empty)
+
+
+def _check_perfection(
+    metric: Metric, references: Sequence[Sequence[str]], hypotheses: Sequence[Sequence[str]]
+) -> None:
+    sign = 1.0 if metric.higher_is_better else -1.0
+    prepared = metric.prepare(references)
+
+    def corpus(texts: Sequence[str]) -> float:
+        return sign * float(metric.score(prepared.statistics(Hypotheses.one_each(texts)).sum(axis=0)))
+
+    perfect = corpus([refs[0] for refs in references])
+    for rank in range(min(len(some) for some in hypotheses)):
+        worse = corpus([some[rank] for some in hypotheses])
+        _law(perfect > worse, "a perfect output is better than a worse one", (sign * perfect, sign * worse))
