@@ -8,6 +8,7 @@ import numpy.typing as npt
 
 __all__ = [
     "VERSION",
+    "LinePool",
     "Names",
     "NativeMetric",
     "NativeReferences",
@@ -115,3 +116,45 @@ def bootstrap_sums(
     statistics: npt.NDArray[np.float64], samples: int, seed: int
 ) -> npt.NDArray[np.float64]: ...
 def shuffle_sums(statistics: npt.NDArray[np.float64], samples: int, seed: int) -> npt.NDArray[np.float64]: ...
+
+@final
+class LinePool:
+    """Candidates laid out for line searches: features by feature, statistics by candidate."""
+
+    @staticmethod
+    def from_rows(
+        starts: npt.NDArray[np.int64],
+        row_starts: npt.NDArray[np.int64],
+        columns: npt.NDArray[np.uint32],
+        values: npt.NDArray[np.float64],
+        width: int,
+        statistics: npt.NDArray[np.float64],
+    ) -> LinePool: ...
+    @staticmethod
+    def from_matrix(
+        starts: npt.NDArray[np.int64],
+        matrix: npt.NDArray[np.float64] | npt.NDArray[np.float32],
+        statistics: npt.NDArray[np.float64],
+    ) -> LinePool: ...
+    @property
+    def width(self) -> int: ...
+    @property
+    def dense(self) -> bool: ...
+    def __len__(self) -> int: ...
+    def spreads(self) -> npt.NDArray[np.float64]: ...
+    def combine(self, weights: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]: ...
+    def dots(self, factors: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]: ...
+    def advance(self, feature: int, scores: npt.NDArray[np.float64], step: float) -> None: ...
+    def total(self, scores: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]: ...
+    def search(
+        self, scores: npt.NDArray[np.float64], slopes: npt.NDArray[np.float64]
+    ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]: ...
+    def search_feature(
+        self, scores: npt.NDArray[np.float64], feature: int, total: npt.NDArray[np.float64]
+    ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]: ...
+    def expect(
+        self, scores: npt.NDArray[np.float64], mu: float
+    ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]: ...
+    def gradient(
+        self, chances: npt.NDArray[np.float64], slope: npt.NDArray[np.float64]
+    ) -> npt.NDArray[np.float64]: ...

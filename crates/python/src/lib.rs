@@ -4,6 +4,7 @@
 
 mod columns;
 mod errors;
+mod mert;
 mod metric;
 mod resample;
 
@@ -18,6 +19,8 @@ mod _core {
 
     #[pymodule_export]
     use crate::columns::{Names, Texts, align_weights, best_per_group, dot_rows, read_lines, write_lines};
+    #[pymodule_export]
+    use crate::mert::LinePool;
     #[pymodule_export]
     use crate::metric::{NativeMetric, NativeReferences};
     #[pymodule_export]

@@ -12,7 +12,9 @@ pub fn expect(scores: &[f64], mu: f64, pool: Judged<'_>) -> (Vec<f64>, Vec<f64>)
         let top = scores[span.clone()].iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let mut chances: Vec<f64> = scores[span].iter().map(|score| (mu * (score - top)).exp()).collect();
         let norm: f64 = chances.iter().sum();
-        chances.iter_mut().for_each(|p| *p /= norm);
+        for p in &mut chances {
+            *p /= norm;
+        }
         chances
     };
     let sentences = || (0..pool.sentences()).into_par_iter().with_min_len(TASK);
