@@ -96,10 +96,11 @@ class Sweep:
 
 @dataclass
 class Powell:
-    """Powell's method: after each round, the way made so far replaces the direction that helped most.
+    """Powell's method: after each round the way made in it, if going on along it helps, replaces the direction
+    that helped most.
 
-    Directions are coordinates at first, so that most lines stay cheap. The test for whether to replace is that of
-    Press et al. (Numerical Recipes, 10.7), which keeps the directions from becoming dependent.
+    Directions are coordinates at first, so that most lines stay cheap. Whether to replace is decided by the line
+    search itself, which is global here: the usual test, made for parabolas, looks at one point of a staircase.
     """
 
     set: list[Direction] = field(default_factory=list)
@@ -108,18 +109,11 @@ class Powell:
         """One line search in every direction of the set, and one along their sum."""
         if not self.set:
             self.set = list(coordinates(climb))
-        start, first = climb.weights, climb.value
+        start = climb.weights
         gains = [climb.improve(direction) for direction in self.set]
         way = climb.weights - start
-        if not gains or not way.any():
-            return
-        most = max(gains)
-        beyond = climb.surface.gain(climb.limits.clip(climb.weights + way))
-        beyond -= climb.penalty.value(climb.limits.clip(climb.weights + way))
-        bend = 2.0 * (2.0 * climb.value - first - beyond) * (climb.value - first - most) ** 2
-        if beyond > first and bend < most * (beyond - first) ** 2:
-            climb.improve(way)
-            self.set[gains.index(most)] = self.set[-1]
+        if way.any() and climb.improve(way) > 0.0:
+            self.set[gains.index(max(gains))] = self.set[-1]
             self.set[-1] = way
 
 
