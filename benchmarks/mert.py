@@ -133,9 +133,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--directions", default="coordinate")
     options = parser.parse_args(arguments)
     pool = make_pool(options.sentences, options.size, options.width)
-    tuner = Mert(
-        directions=options.directions, order=options.order, starts=options.starts, together=options.together
-    )
+    tuner = Mert(directions=options.directions, order=options.order, starts=options.starts, together=options.together)
     result = {"dragoman": run_ours(pool, tuner, options.seed), "moses": run_moses(pool, options.starts, options.seed)}
     json.dump(result, sys.stdout, indent=2)
     print()

@@ -1,6 +1,7 @@
-"""Can MERT find weights that are known to be best? The synthetic experiment of Hopkins & May (2011), as repeated
-by Galley et al. (2013, sections 5 and 6): a table, their figure 2 (score and cosine by the number of features) and
-their figure 3 (score by line searches).
+"""Can MERT find weights that are known to be best? Hopkins & May's synthetic experiment (2011).
+
+As repeated by Galley et al. (2013, sections 5 and 6): a table, their figure 2 (score and cosine by the number of
+features) and their figure 3 (score by line searches).
 
 Run `python benchmarks/synthetic.py --out figures`; it takes 2 GB and, at full size, the better part of an hour.
 """
@@ -72,7 +73,7 @@ def generate(size: Size, width: int, seed: int) -> Data:
     score = np.zeros(n)
     for row, weight in zip(matrix, gold, strict=True):
         rng.random(dtype=np.float32, out=row)
-        row *= 500.0
+        np.multiply(row, 500.0, out=row)
         score += weight * row.astype(np.float64)
     lists = score.reshape(size.sentences, size.candidates)
     lists -= lists.min(axis=1, keepdims=True)
@@ -85,7 +86,7 @@ def blur(data: Data, seed: int) -> None:
     """Noise N(0, 200) on every feature, in place, once the pseudo-BLEU is known."""
     rng = np.random.default_rng([seed, len(data.gold), 1])
     for row in data.matrix:
-        row += np.float32(200.0) * rng.standard_normal(len(row), dtype=np.float32)
+        np.add(row, np.float32(200.0) * rng.standard_normal(len(row), dtype=np.float32), out=row)
 
 
 def search(data: Data, method: str, size: Size, seed: int) -> Climb:

@@ -1,7 +1,7 @@
 """The native half of dragoman, typed. Internal: use the public names of the package."""
 
 from collections.abc import Iterator, Sequence
-from typing import final
+from typing import TypeAlias, final
 
 import numpy as np
 import numpy.typing as npt
@@ -12,11 +12,14 @@ __all__ = [
     "Names",
     "NativeMetric",
     "NativeReferences",
+    "NbestReader",
+    "NbestWriter",
     "Texts",
     "align_weights",
     "best_per_group",
     "bootstrap_sums",
     "dot_rows",
+    "nbest_stat",
     "read_lines",
     "shuffle_sums",
     "write_lines",
@@ -62,11 +65,10 @@ def dot_rows(
     values: npt.NDArray[np.float64],
     weights: npt.NDArray[np.float64],
 ) -> npt.NDArray[np.float64]: ...
-def best_per_group(
-    scores: npt.NDArray[np.float64], starts: npt.NDArray[np.int64]
-) -> npt.NDArray[np.int64]: ...
+def best_per_group(scores: npt.NDArray[np.float64], starts: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]: ...
 def read_lines(path: str) -> Texts: ...
 def write_lines(path: str, lines: Texts) -> None: ...
+
 @final
 class NativeMetric:
     """A metric of the Rust core."""
@@ -95,9 +97,7 @@ class NativeMetric:
         eps_smoothing: bool,
     ) -> NativeMetric: ...
     @staticmethod
-    def ter(
-        *, normalized: bool, no_punct: bool, asian_support: bool, case_sensitive: bool
-    ) -> NativeMetric: ...
+    def ter(*, normalized: bool, no_punct: bool, asian_support: bool, case_sensitive: bool) -> NativeMetric: ...
     @staticmethod
     def wer(*, tokenize: str, lowercase: bool) -> NativeMetric: ...
     @property
@@ -112,10 +112,52 @@ class NativeReferences:
     def __len__(self) -> int: ...
     def statistics(self, texts: Texts, sentence: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]: ...
 
-def bootstrap_sums(
-    statistics: npt.NDArray[np.float64], samples: int, seed: int
-) -> npt.NDArray[np.float64]: ...
+def bootstrap_sums(statistics: npt.NDArray[np.float64], samples: int, seed: int) -> npt.NDArray[np.float64]: ...
 def shuffle_sums(statistics: npt.NDArray[np.float64], samples: int, seed: int) -> npt.NDArray[np.float64]: ...
+
+_NbestColumns: TypeAlias = tuple[
+    Texts,
+    npt.NDArray[np.int64],
+    Texts,
+    npt.NDArray[np.int64],
+    npt.NDArray[np.uint32],
+    npt.NDArray[np.float64],
+    npt.NDArray[np.float64] | None,
+    list[tuple[str, npt.NDArray[np.float64]]],
+    Texts | None,
+    Texts | None,
+]
+
+@final
+class NbestReader:
+    """Reads an n-best list in batches of whole sentences."""
+
+    def __new__(cls, path: str, format: str, names: Names) -> NbestReader: ...
+    def next(self, size: int) -> _NbestColumns | None: ...
+
+@final
+class NbestWriter:
+    """Writes an n-best list that appears under its name only when it is finished."""
+
+    def __new__(cls, path: str, format: str) -> NbestWriter: ...
+    def write(
+        self,
+        names: Names,
+        ids: Texts,
+        starts: npt.NDArray[np.int64],
+        texts: Texts,
+        rows: tuple[npt.NDArray[np.int64], npt.NDArray[np.uint32], npt.NDArray[np.float64]],
+        totals: npt.NDArray[np.float64] | None,
+        scores: Sequence[tuple[str, npt.NDArray[np.float64]]],
+        alignments: Texts | None,
+        extra: Texts | None,
+    ) -> None: ...
+    def finish(self) -> None: ...
+    def discard(self) -> None: ...
+
+def nbest_stat(
+    path: str, format: str
+) -> tuple[int, int, int, int, int, int, list[tuple[str, float, float, float, bool]]]: ...
 
 @final
 class LinePool:
@@ -155,6 +197,4 @@ class LinePool:
     def expect(
         self, scores: npt.NDArray[np.float64], mu: float
     ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]: ...
-    def gradient(
-        self, chances: npt.NDArray[np.float64], slope: npt.NDArray[np.float64]
-    ) -> npt.NDArray[np.float64]: ...
+    def gradient(self, chances: npt.NDArray[np.float64], slope: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]: ...

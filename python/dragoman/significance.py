@@ -63,9 +63,7 @@ class Replications:
     """Standard deviation over bootstrap resamples, averaged over runs: what the choice of sentences is worth."""
 
 
-def confidence(
-    statistics: F64, metric: Metric, *, samples: int = 1000, seed: int = 0, level: float = 0.95
-) -> Interval:
+def confidence(statistics: F64, metric: Metric, *, samples: int = 1000, seed: int = 0, level: float = 0.95) -> Interval:
     """The bootstrap interval of a score (Koehn 2004)."""
     if not 0 < level < 1:
         raise OptionError(f"level must lie between 0 and 1, found {level}")
@@ -75,9 +73,7 @@ def confidence(
     return Interval(_corpus(rows, metric), float(resampled.mean()), float(low), float(high), level)
 
 
-def paired_bootstrap(
-    baseline: F64, system: F64, metric: Metric, *, samples: int = 1000, seed: int = 0
-) -> Comparison:
+def paired_bootstrap(baseline: F64, system: F64, metric: Metric, *, samples: int = 1000, seed: int = 0) -> Comparison:
     """Paired bootstrap, two-sided, by the shift method: resampled differences are centred to stand for the null."""
     a, b = _paired(baseline, system, metric)
     resampled = metric.score(bootstrap_sums(b, _count(samples), seed)) - metric.score(bootstrap_sums(a, samples, seed))

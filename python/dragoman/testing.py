@@ -21,9 +21,9 @@ class LawBroken(AssertionError):
     """A part breaks a law that other parts rely on."""
 
 
-def _law(holds: bool | np.bool_, law: str, found: object = "") -> None:
+def _law(holds: bool | np.bool_, law: str, found: object = None) -> None:
     if not holds:
-        raise LawBroken(f"{law}; found: {found}" if found != "" else law)
+        raise LawBroken(law if found is None else f"{law}; found: {found}")
 
 
 _REFERENCES = (
@@ -77,13 +77,13 @@ def _check_properties(metric: Metric) -> None:
     form = metric.sentence_level()
     _law(form.width == metric.width, "the sentence-level form reads the same statistics", form.width)
     _law(
-        form.sentence_level().signature() == form.signature(), "the sentence-level form is its own", form.signature()
+        form.sentence_level().signature() == form.signature(),
+        "the sentence-level form is its own",
+        form.signature(),
     )
 
 
-def _check_statistics(
-    metric: Metric, references: Sequence[Sequence[str]], pool: Hypotheses, statistics: F64
-) -> None:
+def _check_statistics(metric: Metric, references: Sequence[Sequence[str]], pool: Hypotheses, statistics: F64) -> None:
     shape = (len(pool), metric.width)
     _law(statistics.shape == shape, f"statistics have the shape {shape}", statistics.shape)
     _law(statistics.dtype == np.float64, "statistics are float64", statistics.dtype)
@@ -109,21 +109,31 @@ def _check_score(metric: Metric, statistics: F64) -> None:
     _law(scores.shape == (len(statistics),), "a row gives one score", scores.shape)
     _law(np.isfinite(scores).all(), "scores of hypotheses are finite", scores)
     one_by_one = np.array([float(metric.score(row)) for row in statistics])
-    _law(np.allclose(scores, one_by_one, rtol=0, atol=1e-9), "rows are scored independently", scores - one_by_one)
+    _law(
+        np.allclose(scores, one_by_one, rtol=0, atol=1e-9),
+        "rows are scored independently",
+        scores - one_by_one,
+    )
     block = metric.score(np.stack([statistics, statistics[::-1]]))
     _law(block.shape == (2, len(statistics)), "score works on any number of dimensions", block.shape)
-    _law(np.allclose(block[1], scores[::-1], rtol=0, atol=1e-9), "rows are scored independently in blocks", block)
+    _law(
+        np.allclose(block[1], scores[::-1], rtol=0, atol=1e-9),
+        "rows are scored independently in blocks",
+        block,
+    )
     total = float(metric.score(statistics.sum(axis=0)))
     backwards = float(metric.score(statistics[::-1].sum(axis=0)))
     _law(np.isfinite(total), "the score of a corpus is finite", total)
-    _law(abs(total - backwards) < 1e-9 * metric.scale, "the order of sentences changes nothing", (total, backwards))
+    _law(
+        abs(total - backwards) < 1e-9 * metric.scale,
+        "the order of sentences changes nothing",
+        (total, backwards),
+    )
     empty = float(metric.score(np.zeros(metric.width)))
     _law(np.isfinite(empty), "an empty corpus has a finite score", empty)
 
 
-def _check_perfection(
-    metric: Metric, references: Sequence[Sequence[str]], hypotheses: Sequence[Sequence[str]]
-) -> None:
+def _check_perfection(metric: Metric, references: Sequence[Sequence[str]], hypotheses: Sequence[Sequence[str]]) -> None:
     sign = 1.0 if metric.higher_is_better else -1.0
     prepared = metric.prepare(references)
 

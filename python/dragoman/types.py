@@ -12,7 +12,19 @@ import numpy.typing as npt
 from dragoman._core import Names, Texts, align_weights, best_per_group, dot_rows
 from dragoman.errors import OptionError
 
-__all__ = ["F64", "I64", "U32", "Candidates", "Features", "Hypotheses", "Metric", "Names", "References", "Texts", "Weights"]
+__all__ = [
+    "F64",
+    "I64",
+    "U32",
+    "Candidates",
+    "Features",
+    "Hypotheses",
+    "Metric",
+    "Names",
+    "References",
+    "Texts",
+    "Weights",
+]
 
 F64 = npt.NDArray[np.float64]
 I64 = npt.NDArray[np.int64]
@@ -61,7 +73,7 @@ class Weights:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Features:
-    """Sparse feature vectors, one row a candidate: row i is `values[k]` at `columns[k]`, k in `starts[i]:starts[i+1]`."""
+    """Sparse feature vectors, a row a candidate: `values[k]` at `columns[k]` for k in `starts[i]:starts[i+1]`."""
 
     names: Names
     starts: I64

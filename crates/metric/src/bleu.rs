@@ -154,7 +154,7 @@ impl Digest {
         let ids: Vec<u32> = split(&line).map(|word| self.vocabulary.intern(word)).collect();
         self.lengths.push(ids.len());
         let mut counts: FxHashMap<u32, u32> = FxHashMap::default();
-        self.tree.add(ids, |node| *counts.entry(node).or_default() += 1);
+        self.tree.add(&ids, |node| *counts.entry(node).or_default() += 1);
         self.limits.resize(self.tree.len(), 0);
         for (node, count) in counts {
             let limit = &mut self.limits[node as usize];

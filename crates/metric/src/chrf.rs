@@ -131,7 +131,7 @@ impl Occurrences {
         let k = sequences.len();
         let mut counts = Vec::new();
         for (r, symbols) in sequences.iter().enumerate() {
-            tree.add(symbols.iter().copied(), |node| {
+            tree.add(symbols, |node| {
                 let at = node as usize * k + r;
                 if counts.len() <= at {
                     counts.resize(at + k, 0);
@@ -182,8 +182,8 @@ impl Digest {
         for reference in references {
             let line = chrf.prepare(reference);
             chars.push(chrf.chars(&line).collect());
-            let ids = words(&line).map(|word| vocabulary.intern(word)).collect();
-            word_ids.push(if chrf.word_order > 0 { ids } else { Vec::new() });
+            let tokens = words(&line).take_while(|_| chrf.word_order > 0);
+            word_ids.push(tokens.map(|word| vocabulary.intern(word)).collect());
         }
         let chars = Occurrences::new(chrf.char_order, &chars);
         let words = Occurrences::new(chrf.word_order, &word_ids);
@@ -210,5 +210,112 @@ impl Reference for Digest {
                 row.copy_from_slice(candidate);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::HashMap;
+
+    fn row(metric: &Chrf, hyp: &str, refs: &[&str]) -> Vec<f64> {
+        let mut row = vec![0.0; metric.width()];
+        metric.digest(refs).statistics(hyp, &mut row);
+        row
+    }
+
+    fn counts(symbols: &[String], n: usize) -> HashMap<String, f64> {
+        let mut counts = HashMap::new();
+        for gram in symbols.windows(n) {
+            *counts.entry(gram.join(" ")).or_default() += 1.0;
+        }
+        counts
+    }
+
+    /// The definition, n-gram by n-gram, for one reference.
+    fn slow_row(metric: &Chrf, hyp: &str, reference: &str) -> Vec<f64> {
+        let chars = |line: &str| -> Vec<String> {
+            line.chars().filter(|c| metric.whitespace || *c != ' ').map(String::from).collect()
+        };
+        let tokens = |line: &str| -> Vec<String> {
+            // The test's words are letters with at most one mark, at the end.
+            line.replace('.', " . ").split_whitespace().map(String::from).collect()
+        };
+        let mut row = Vec::new();
+        let mut push = |hyp: &[String], reference: &[String], order: usize| {
+            for n in 1..=order {
+                let (h, r) = (counts(hyp, n), counts(reference, n));
+                row.push(if r.is_empty() { 0.0 } else { h.values().sum() });
+                row.push(r.values().sum());
+                row.push(h.iter().map(|(gram, c)| c.min(*r.get(gram).unwrap_or(&0.0))).sum());
+            }
+        };
+        push(&chars(hyp), &chars(reference), metric.char_order);
+        push(&tokens(hyp), &tokens(reference), metric.word_order);
+        row
+    }
+
+    fn line() -> impl Strategy<Value = String> {
+        prop::collection::vec("[ab]{1,3}[.]?", 0..6).prop_map(|words| words.join(" "))
+    }
+
+    proptest! {
+        #[test]
+        fn statistics_equal_the_definition(
+            hyp in line(),
+            refs in prop::collection::vec(line(), 1..4),
+            char_order in 0usize..7,
+            word_order in 0usize..4,
+            whitespace: bool,
+            eps_smoothing: bool,
+        ) {
+            let metric = Chrf { char_order: char_order.max(1), word_order, whitespace, eps_smoothing, ..Chrf::default() };
+            let mut best = slow_row(&metric, &hyp, &refs[0]);
+            for reference in &refs[1..] {
+                let other = slow_row(&metric, &hyp, reference);
+                if metric.score(&other) > metric.score(&best) {
+                    best = other;
+                }
+            }
+            let refs: Vec<&str> = refs.iter().map(String::as_str).collect();
+            prop_assert_eq!(row(&metric, &hyp, &refs), best);
+        }
+    }
+
+    /// What sacreBLEU 2.6.0 gives.
+    #[test]
+    fn golden_scores() {
+        let check = |metric: Chrf, hyp, refs: &[&str], want: f64| {
+            let row = row(&metric, hyp, refs);
+            assert!((metric.score(&row) - want).abs() < 1e-12, "{hyp}: {} {want}", metric.score(&row));
+        };
+        let refs = ["The cat, sat!", "A cat sat."];
+        let (chrf, plus) = (Chrf::default(), Chrf { word_order: 2, ..Chrf::default() });
+        let eps = Chrf { eps_smoothing: true, ..Chrf::default() };
+        check(chrf.clone(), "The cat (sat).", &refs, 47.306_934_355_737_52);
+        check(plus, "The cat (sat).", &refs, 44.119_513_788_120_73);
+        check(chrf.clone(), "ab", &["abcdefg"], 26.760_563_380_281_69);
+        check(eps.clone(), "ab", &["abcdefg"], 8.888_888_888_888_888);
+        check(eps, "x", &["y"], 1.000_000_000_000_000_2e-14);
+        check(chrf.clone(), "", &["a"], 0.0);
+        check(Chrf { whitespace: true, ..chrf.clone() }, "a b", &["ab"], 45.454_545_454_545_45);
+        check(Chrf { lowercase: true, word_order: 1, beta: 1.0, ..chrf }, "ÄB", &["äb"], 100.0);
+    }
+
+    #[test]
+    fn first_of_equal_references() {
+        let refs = ["b", "cc", "a"];
+        let bigram = Chrf { char_order: 2, ..Chrf::default() };
+        assert_eq!(row(&bigram, "x", &refs), [1.0, 1.0, 0.0, 0.0, 0.0, 0.0]);
+    }
+
+    #[test]
+    fn one_mark_leaves_a_word() {
+        let tokens = |line| words(line).collect::<Vec<_>>();
+        assert_eq!(
+            tokens("(hi) a. .a ! .. é? ?é “x”"),
+            ["(hi", ")", "a", ".", ".", "a", "!", ".", ".", "é", "?", "?", "é", "“x”"]
+        );
     }
 }

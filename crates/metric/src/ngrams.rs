@@ -39,10 +39,12 @@ impl NgramTree {
     }
 
     /// Adds all n-grams of a sequence and calls `visit` with the node of each occurrence.
-    pub fn add(&mut self, symbols: impl IntoIterator<Item = u32>, mut visit: impl FnMut(u32)) {
+    pub fn add(&mut self, symbols: &[u32], mut visit: impl FnMut(u32)) {
+        // Most long n-grams occur once; a guess that is somewhat low costs at most one more growth.
+        self.edges.reserve(symbols.len() * self.order / 2);
         // ends[n]: the n-gram that ends at the symbol before.
         let mut ends = vec![0];
-        for symbol in symbols {
+        for &symbol in symbols {
             if ends.len() <= self.order {
                 ends.push(0);
             }

@@ -89,3 +89,57 @@ fn distance(a: &[Option<u32>], b: &[Option<u32>]) -> usize {
     }
     row[b.len()]
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const WER: Wer = Wer { tokenizer: Tokenizer::None, lowercase: false };
+
+    fn row(metric: &Wer, hyp: &str, refs: &[&str]) -> [f64; 2] {
+        let mut row = [0.0; 2];
+        metric.digest(refs).statistics(hyp, &mut row);
+        row
+    }
+
+    /// The definition: the last word is kept, substituted, deleted or inserted.
+    fn slow(a: &[String], b: &[String]) -> usize {
+        let (Some((x, a_rest)), Some((y, b_rest))) = (a.split_last(), b.split_last()) else {
+            return a.len() + b.len();
+        };
+        let pair = slow(a_rest, b_rest) + usize::from(x != y);
+        pair.min(slow(a_rest, b) + 1).min(slow(a, b_rest) + 1)
+    }
+
+    proptest! {
+        #[test]
+        fn statistics_equal_the_definition(
+            hyp in prop::collection::vec("[a-c]", 0..6),
+            refs in prop::collection::vec(prop::collection::vec("[a-c]", 0..6), 1..4),
+        ) {
+            let rate = |r: &Vec<String>| slow(&hyp, r) as f64 / r.len().max(1) as f64;
+            let best = refs.iter().fold(&refs[0], |best, r| if rate(r) < rate(best) { r } else { best });
+            let lines: Vec<String> = refs.iter().map(|r| r.join(" ")).collect();
+            let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+            prop_assert_eq!(row(&WER, &hyp.join(" "), &lines), [slow(&hyp, best) as f64, best.len() as f64]);
+        }
+    }
+
+    #[test]
+    fn options_and_ends() {
+        assert_eq!(row(&WER, "A b x c", &["a b c d"]), [3.0, 4.0]);
+        assert_eq!(row(&Wer { lowercase: true, ..WER }, "A b x c", &["a b c d"]), [2.0, 4.0]);
+        assert_eq!(row(&Wer { tokenizer: Tokenizer::V13a, ..WER }, "a, b.", &["a , b !"]), [1.0, 4.0]);
+        assert_eq!(row(&WER, "a b", &["a b c", "x y", "c b"]), [1.0, 3.0], "lowest rate, not fewest edits");
+        assert_eq!(WER.score(&[3.0, 4.0]), 75.0);
+    }
+
+    #[test]
+    fn empty_references() {
+        assert_eq!(row(&WER, "", &[""]), [0.0, 0.0]);
+        assert_eq!(row(&WER, "a b", &[""]), [2.0, 0.0]);
+        assert_eq!(row(&WER, "a b", &["", "x y z"]), [3.0, 3.0], "a rate of 1 beats 2 words for none");
+        assert_eq!((WER.score(&[0.0, 0.0]), WER.score(&[2.0, 0.0])), (0.0, 200.0));
+    }
+}

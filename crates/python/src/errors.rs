@@ -1,12 +1,16 @@
 //! The one funnel from Rust errors to `dragoman.errors`.
 
 use dragoman_base::Error;
-use pyo3::exceptions::PyRuntimeError;
+use pyo3::exceptions::{PyBrokenPipeError, PyRuntimeError};
 use pyo3::prelude::*;
 
 /// Turns an error into the Python exception of its kind, with `path` and `line` as attributes.
 pub fn to_py(error: Error) -> PyErr {
     let message = error.to_string();
+    if matches!(&error, Error::Io { source, .. } if source.kind() == std::io::ErrorKind::BrokenPipe) {
+        // Whoever read our output has seen enough: not a fault of any file.
+        return PyBrokenPipeError::new_err(message);
+    }
     Python::attach(|py| {
         let build = || -> PyResult<PyErr> {
             let module = py.import("dragoman.errors")?;

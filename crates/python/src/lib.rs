@@ -6,6 +6,7 @@ mod columns;
 mod errors;
 mod mert;
 mod metric;
+mod nbest;
 mod resample;
 
 use pyo3::prelude::*;
@@ -23,6 +24,8 @@ mod _core {
     use crate::mert::LinePool;
     #[pymodule_export]
     use crate::metric::{NativeMetric, NativeReferences};
+    #[pymodule_export]
+    use crate::nbest::{NbestReader, NbestWriter, nbest_stat};
     #[pymodule_export]
     use crate::resample::{bootstrap_sums, shuffle_sums};
 }

@@ -180,22 +180,14 @@ impl LinePool {
     }
 
     /// `weights · h` of every candidate: model scores, or the slopes of a direction.
-    fn combine<'py>(
-        &self,
-        py: Python<'py>,
-        weights: PyReadonlyArray1<'py, f64>,
-    ) -> PyResult<Row<'py>> {
+    fn combine<'py>(&self, py: Python<'py>, weights: PyReadonlyArray1<'py, f64>) -> PyResult<Row<'py>> {
         let weights = weights.as_slice()?;
         self.check_weights(weights)?;
         Ok(self.with(py, |columns, _| combine(columns, weights, self.size()))?.into_pyarray(py))
     }
 
     /// `Σ factors · h`, summed over candidates: one number for each feature.
-    fn dots<'py>(
-        &self,
-        py: Python<'py>,
-        factors: PyReadonlyArray1<'py, f64>,
-    ) -> PyResult<Row<'py>> {
+    fn dots<'py>(&self, py: Python<'py>, factors: PyReadonlyArray1<'py, f64>) -> PyResult<Row<'py>> {
         let factors = factors.as_slice()?;
         self.check(factors, "factors")?;
         Ok(self.with(py, |columns, _| dots(columns, factors))?.into_pyarray(py))
@@ -216,11 +208,7 @@ impl LinePool {
     }
 
     /// Corpus statistics of the winners under `scores`.
-    fn total<'py>(
-        &self,
-        py: Python<'py>,
-        scores: PyReadonlyArray1<'py, f64>,
-    ) -> PyResult<Row<'py>> {
+    fn total<'py>(&self, py: Python<'py>, scores: PyReadonlyArray1<'py, f64>) -> PyResult<Row<'py>> {
         let scores = scores.as_slice()?;
         self.check(scores, "scores")?;
         Ok(self.with(py, |_, pool| total(scores, pool))?.into_pyarray(py))

@@ -77,8 +77,9 @@ def _run(arguments: list[str] | None) -> int:
     except click.Abort:
         click.echo("dragoman: interrupted", err=True)
         return 130
-    except BrokenPipeError:
-        # The reader (head, less) has seen enough. Python would complain once more when it flushes at exit.
+    except (BrokenPipeError, SystemExit):
+        # The reader (head, less) has seen enough, which click tells by SystemExit. That is no failure; and Python
+        # must not complain when it flushes at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     return result if isinstance(result, int) else 0

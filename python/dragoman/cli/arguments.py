@@ -69,5 +69,9 @@ seed_option = click.option("--seed", default=0, show_default=True, help="Seed of
 def samples_option(default: int) -> Callable[[F], F]:
     """How many resamples a test draws."""
     return click.option(
-        "--samples", default=default, show_default=True, type=click.IntRange(min=1), help="Number of resamples."
+        "--samples",
+        default=default,
+        show_default=True,
+        type=click.IntRange(min=1),
+        help="Number of resamples.",
     )

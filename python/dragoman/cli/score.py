@@ -46,7 +46,9 @@ class Output:
         if len(numbers) != len(self.lines):
             line = min(len(numbers), len(self.lines)) + 1
             raise InputError(
-                f"{path}:{line}: expected {len(self.lines)} lines as in {self.path}, found {len(numbers)}", path, line
+                f"{path}:{line}: expected {len(self.lines)} lines as in {self.path}, found {len(numbers)}",
+                path,
+                line,
             )
         return np.array(numbers)
 
@@ -224,7 +226,7 @@ def _group(spec: str) -> tuple[str, list[str]]:
         name, files = spec, spec
     paths: list[str] = []
     for part in files.split(",") if not Path(files).exists() else [files]:
-        matches = sorted(glob.glob(part))
+        matches = sorted(glob.glob(part))  # noqa: PTH207  absolute patterns too, which Path.glob refuses
         if not matches:
             raise InputError(f"{part}: no such file", part)
         paths += matches

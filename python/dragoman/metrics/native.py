@@ -96,7 +96,7 @@ class TokenizedForm(NativeForm):
     @property
     def _core_options(self) -> dict[str, Any]:
         """What the core is told of tokens: with a Python tokeniser, lines arrive ready to be split."""
-        in_core = self.tokenize in NATIVE_TOKENIZERS
+        in_core = python_tokenizer(self.tokenize) is None  # and an unknown name is an error now, not later
         return {"tokenize": self.tokenize if in_core else "none", "lowercase": self.lowercase and in_core}
 
     def prepare(self, references: Sequence[Sequence[str]]) -> References:

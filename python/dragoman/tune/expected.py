@@ -17,11 +17,12 @@ _STEP = 1e-5
 
 @dataclass(frozen=True, eq=False)
 class ExpectedGain:
-    """The gain of the expected statistics when candidates are drawn with P ~ exp(mu w.h): the first-order form.
+    """The gain of the expected statistics when candidates are drawn with P ~ exp(mu w.h).
 
-    Works for every metric: the derivative of the gain by the (few) statistics is taken by central differences,
-    the rest by the chain rule. For BLEU this is the paper's direction: the derivative of log BLEU is that of
-    BLEU over BLEU, the same factor for every weight. As mu grows, the expected gain becomes the corpus gain.
+    This is the paper's first-order Taylor form, for every metric: the derivative of the gain by the (few)
+    statistics is taken by central differences, the rest by the chain rule. For BLEU the direction is the
+    paper's: the derivative of log BLEU is that of BLEU over BLEU, the same factor for every weight. As mu
+    grows, the expected gain becomes the corpus gain.
     """
 
     surface: Surface

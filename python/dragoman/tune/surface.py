@@ -38,9 +38,7 @@ class Surface:
         return cls(lines, pool.metric, rows)
 
     @classmethod
-    def of_matrix(
-        cls, starts: I64, matrix: npt.NDArray[np.float32] | F64, statistics: F64, metric: Metric
-    ) -> Surface:
+    def of_matrix(cls, starts: I64, matrix: npt.NDArray[np.float32] | F64, statistics: F64, metric: Metric) -> Surface:
         """The surface of a matrix (features, candidates), which is used where it lies."""
         return cls(LinePool.from_matrix(starts, matrix, statistics), metric)
 

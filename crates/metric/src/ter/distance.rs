@@ -190,3 +190,86 @@ impl<'a> Distances<'a> {
         steps
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn words(length: std::ops::Range<usize>) -> impl Strategy<Value = Vec<u32>> {
+        prop::collection::vec(0u32..4, length)
+    }
+
+    /// Levenshtein's distance over the cells that `inside` allows.
+    fn slow(a: &[u32], b: &[u32], inside: impl Fn(usize, usize) -> bool) -> u32 {
+        let mut cells = vec![vec![OUTSIDE; b.len() + 1]; a.len() + 1];
+        for i in 0..=a.len() {
+            for j in (0..=b.len()).filter(|&j| inside(i, j)) {
+                let mut best = if i + j == 0 { 0 } else { OUTSIDE };
+                if i > 0 && j > 0 {
+                    best = best.min(cells[i - 1][j - 1] + u32::from(a[i - 1] != b[j - 1]));
+                }
+                if i > 0 {
+                    best = best.min(cells[i - 1][j] + 1);
+                }
+                if j > 0 {
+                    best = best.min(cells[i][j - 1] + 1);
+                }
+                cells[i][j] = best;
+            }
+        }
+        cells[a.len()][b.len()]
+    }
+
+    proptest! {
+        #[test]
+        fn short_sequences_have_their_edit_distance(a in words(0..20), b in words(1..20)) {
+            prop_assert_eq!(Distances::new(a.len(), &b).fill(&a), slow(&a, &b, |_, _| true));
+        }
+
+        #[test]
+        fn long_sequences_stay_in_the_band(a in words(1..90), b in words(1..90)) {
+            let ratio = b.len() as f64 / a.len() as f64;
+            let beam = if ratio > 50.0 { (ratio / 2.0 + 25.0).ceil() } else { 25.0 };
+            let inside = |i: usize, j: usize| {
+                let diagonal = (i as f64 * ratio).floor();
+                let (j, last) = (j as f64, i == a.len());
+                i == 0 || j >= diagonal - beam && (j < diagonal + beam || last)
+            };
+            prop_assert_eq!(Distances::new(a.len(), &b).fill(&a), slow(&a, &b, inside));
+        }
+
+        #[test]
+        fn a_shift_costs_what_the_shifted_words_cost(
+            a in words(2..70),
+            b in words(1..70),
+            cuts in prop::array::uniform3(any::<prop::sample::Index>()),
+            limit in 0u32..70,
+        ) {
+            let mut at = cuts.map(|cut| cut.index(a.len() + 1));
+            at.sort_unstable();
+            let [from, split, to] = at;
+            prop_assume!(from < split);
+            let shift = Rotation { from, split, to };
+            let mut moved = a.clone();
+            shift.apply(&mut moved);
+            let want = Distances::new(a.len(), &b).fill(&moved);
+            let mut distances = Distances::new(a.len(), &b);
+            distances.fill(&a);
+            // Twice: what one call leaves behind must not reach the next.
+            distances.shifted(&a, shift, limit);
+            prop_assert_eq!(distances.shifted(&a, shift, u32::MAX), Some(want));
+            prop_assert_eq!(distances.shifted(&a, shift, limit), (want <= limit).then_some(want));
+        }
+
+        #[test]
+        fn the_path_costs_the_distance(a in words(0..60), b in words(1..60)) {
+            let mut distances = Distances::new(a.len(), &b);
+            let distance = distances.fill(&a);
+            let path = distances.path(&a);
+            prop_assert_eq!(path.iter().filter(|&&s| s != Step::Keep).count() as u32, distance);
+            prop_assert_eq!(path.iter().filter(|&&s| s != Step::Insert).count(), a.len());
+            prop_assert_eq!(path.iter().filter(|&&s| s != Step::Delete).count(), b.len());
+        }
+    }
+}

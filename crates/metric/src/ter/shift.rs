@@ -168,3 +168,59 @@ fn rotation(block: Block, target: usize, words: usize) -> Rotation {
         Rotation { from: start, split: end, to: (target + length).min(words) }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn words() -> impl Strategy<Value = Vec<u32>> {
+        prop::collection::vec(0u32..5, 0..25)
+    }
+
+    proptest! {
+        #[test]
+        fn between_what_no_order_forgives_and_what_edits_alone_cost(hyp in words(), reference in words()) {
+            let found = edits(&hyp, &reference);
+            let mut missing = reference.clone();
+            let extra = hyp.iter().filter(|&w| match missing.iter().position(|m| m == w) {
+                Some(at) => { missing.swap_remove(at); false }
+                None => true,
+            }).count();
+            prop_assert!(found >= extra.max(missing.len()) as u32);
+            prop_assert!(found <= Distances::new(hyp.len(), &reference).fill(&hyp));
+            prop_assert_eq!(found == 0, hyp == reference);
+        }
+
+        #[test]
+        fn one_shift_undoes_one_shift(length in 2usize..40, cuts in prop::array::uniform3(any::<prop::sample::Index>())) {
+            let reference: Vec<u32> = (0..length as u32).collect();
+            let mut at = cuts.map(|cut| cut.index(length + 1));
+            at.sort_unstable();
+            let [from, split, to] = at;
+            prop_assume!(from < split && split < to && (split - from).min(to - split) <= MAX_SIZE);
+            let mut hyp = reference.clone();
+            Rotation { from, split, to }.apply(&mut hyp);
+            prop_assert_eq!(edits(&hyp, &reference), 1);
+        }
+    }
+
+    #[test]
+    fn preferences_between_shifts() {
+        let shift = Rotation { from: 0, split: 1, to: 2 };
+        let candidate = |gain, length, start, target| {
+            let block = Block { start, in_reference: 0, length };
+            Candidate { gain, block, target, shift }
+        };
+        let ranked = [
+            candidate(2, 1, 9, 9),
+            candidate(1, 2, 9, 9),
+            candidate(1, 1, 0, 9),
+            candidate(1, 1, 1, 0),
+            candidate(1, 1, 1, 1),
+        ];
+        for pair in ranked.windows(2) {
+            assert!(pair[0].beats(&pair[1]) && !pair[1].beats(&pair[0]) && !pair[0].beats(&pair[0]));
+        }
+    }
+}

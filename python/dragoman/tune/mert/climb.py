@@ -30,7 +30,7 @@ class Step:
 class Climb:
     """Where a search stands, with all that a line search needs: weights, their scores, and the objective."""
 
-    def __init__(  # noqa: PLR0913  the parts of a search
+    def __init__(
         self,
         surface: Surface,
         penalty: Regulariser,
@@ -73,9 +73,7 @@ class Climb:
         last = max(first, last - (last > 0 and corners[last - 1] == high))
         edges = np.concatenate([[low], corners[first:last], [high]])
         gains = self.surface.gains(totals[first : last + 1])
-        line = Line(
-            self.weights, direction, edges, gains, lambda gamma: self._probe(direction, slopes, gamma)
-        )
+        line = Line(self.weights, direction, edges, gains, lambda gamma: self._probe(direction, slopes, gamma))
         gamma, value = self.penalty.best(line)
         if not (np.isfinite(gamma) and np.isfinite(value)):
             return None

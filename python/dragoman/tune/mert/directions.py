@@ -84,9 +84,7 @@ class Sweep:
         best: Step | None = None
         for direction in self._directions(climb):
             step = climb.line(direction)
-            if step is not None and step.value > (
-                climb.value + climb.tolerance if best is None else best.value
-            ):
+            if step is not None and step.value > (climb.value + climb.tolerance if best is None else best.value):
                 best = step
             climb.history.append(climb.value)
         if best is not None:
@@ -96,11 +94,11 @@ class Sweep:
 
 @dataclass
 class Powell:
-    """Powell's method: after each round the way made in it, if going on along it helps, replaces the direction
-    that helped most.
+    """Powell's method: the way made in a round takes the place of the direction that helped most.
 
-    Directions are coordinates at first, so that most lines stay cheap. Whether to replace is decided by the line
-    search itself, which is global here: the usual test, made for parabolas, looks at one point of a staircase.
+    Directions are coordinates at first, so that most lines stay cheap. Whether to replace is decided by a line
+    search along the way, which is global here: the usual test is made for parabolas, and looks at one point of
+    a staircase.
     """
 
     set: list[Direction] = field(default_factory=list)
@@ -160,16 +158,14 @@ def _scaled(direction: F64, weights: F64) -> F64:
 def strategies(names: str, order: Order, random: int) -> list[Strategy]:
     """The strategies of a text form such as `gradient+coordinate`, in that order, with fresh memories.
 
-    `coordinate` and `random` together are one set. After `gradient`, a sweep ends with its first move (the paper's
+    `coordinate` and `random` together are one set. Beside `gradient`, a sweep ends with its first move (the paper's
     footnote 8).
     """
     wanted = names.split("+")
     known = {"coordinate", "random", "powell", "gradient"}
     for name in wanted:
         if name not in known or wanted.count(name) > 1:
-            raise OptionError(
-                f"mert: directions `{names}`: unknown or twice: `{name}`; {closest(name, known)}"
-            )
+            raise OptionError(f"mert: directions `{names}`: unknown or twice: `{name}`; {closest(name, known)}")
     made: list[Strategy] = []
     for name in wanted:
         if name == "powell":

@@ -162,10 +162,9 @@ class L2:
         a, b, c = offset @ offset, offset @ direction, direction @ direction
         low, high = line.cut
         margin = _INSIDE * (high - low)
+        gammas = 0.5 * (low + high)
         if c > 0.0:
             gammas = np.clip(-b / c, line.edges[:-1] + margin, line.edges[1:] - margin)
-        else:
-            gammas = 0.5 * (low + high)
         values = line.gains - self.strength * (a + gammas * (2.0 * b + gammas * c))
         return _first_best(gammas, np.where(line.usable, values, -np.inf))
 

@@ -65,9 +65,7 @@ class Mert:
         if not (self.tolerance >= 0.0 and self.strength >= 0.0):
             raise OptionError("mert: tolerance and strength must not be negative")
         if (self.regulariser == "l2-fixed") != (self.fixed is not None):
-            raise OptionError(
-                "mert: `fixed` names the feature that regulariser `l2-fixed` keeps, and goes with it"
-            )
+            raise OptionError("mert: `fixed` names the feature that regulariser `l2-fixed` keeps, and goes with it")
 
     @property
     def name(self) -> str:
@@ -88,7 +86,7 @@ class Mert:
 class MertSession:
     """A run of MERT. A step searches from the next few starting points; the best point so far is the answer."""
 
-    def __init__(  # noqa: PLR0913  what a run depends on
+    def __init__(
         self,
         options: Mert,
         surface: Surface,
@@ -173,9 +171,7 @@ class MertSession:
             rng=rng,
             spreads=self._spreads,
         )
-        ascend(
-            climb, strategies(options.directions, options.order, options.random_directions), options.rounds
-        )
+        ascend(climb, strategies(options.directions, options.order, options.random_directions), options.rounds)
         return climb
 
     def _restart(self, rng: np.random.Generator, start: F64, best: F64) -> F64:

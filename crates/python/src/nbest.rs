@@ -1,0 +1,153 @@
+//! N-best lists: a reader and a writer behind opaque handles, and figures about a list.
+
+use crate::columns::{Names, Texts};
+use crate::errors::{invalid, to_py};
+use dragoman_base::{Names as BaseNames, Result};
+use dragoman_nbest::{Batch, Format, Reader, Stat, View, Writer};
+use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
+use pyo3::prelude::*;
+use std::sync::{Arc, Mutex, RwLock};
+
+/// The columns of a batch as Python gets them: ids, starts, texts, row starts, feature ids, values, totals,
+/// scores, alignments, extra.
+type Columns<'py> = (
+    Texts,
+    Bound<'py, PyArray1<i64>>,
+    Texts,
+    Bound<'py, PyArray1<i64>>,
+    Bound<'py, PyArray1<u32>>,
+    Bound<'py, PyArray1<f64>>,
+    Option<Bound<'py, PyArray1<f64>>>,
+    Vec<(String, Bound<'py, PyArray1<f64>>)>,
+    Option<Texts>,
+    Option<Texts>,
+);
+
+fn to_columns(py: Python<'_>, batch: Batch) -> Columns<'_> {
+    (
+        batch.ids.into(),
+        batch.starts.into_pyarray(py),
+        batch.texts.into(),
+        batch.rows.starts.into_pyarray(py),
+        batch.rows.columns.into_pyarray(py),
+        batch.rows.values.into_pyarray(py),
+        batch.totals.map(|totals| totals.into_pyarray(py)),
+        batch.scores.into_iter().map(|(name, values)| (name, values.into_pyarray(py))).collect(),
+        batch.alignments.map(Texts::from),
+        batch.extra.map(Texts::from),
+    )
+}
+
+/// Reads an n-best list in batches of whole sentences.
+#[pyclass(frozen, module = "dragoman._core")]
+pub struct NbestReader {
+    reader: Mutex<Reader>,
+    names: Arc<RwLock<BaseNames>>,
+}
+
+#[pymethods]
+impl NbestReader {
+    #[new]
+    fn new(py: Python<'_>, path: &str, format: &str, names: &Names) -> PyResult<Self> {
+        let reader = py.detach(|| Reader::open(path, Format::parse(format)?)).map_err(to_py)?;
+        Ok(Self { reader: Mutex::new(reader), names: names.inner.clone() })
+    }
+
+    /// The next sentences, with `size` candidates or a few more; None at the end.
+    fn next<'py>(&self, py: Python<'py>, size: usize) -> PyResult<Option<Columns<'py>>> {
+        let read = || -> Result<Option<Batch>> {
+            let mut reader = self.reader.lock().expect("no panic while locked");
+            let mut names = self.names.write().expect("no panic while locked");
+            reader.next_batch(size, &mut names)
+        };
+        Ok(py.detach(read).map_err(to_py)?.map(|batch| to_columns(py, batch)))
+    }
+}
+
+/// Writes an n-best list that appears under its name only when it is finished.
+#[pyclass(frozen, module = "dragoman._core")]
+pub struct NbestWriter {
+    writer: Mutex<Option<Writer>>,
+}
+
+#[pymethods]
+impl NbestWriter {
+    #[new]
+    fn new(py: Python<'_>, path: &str, format: &str) -> PyResult<Self> {
+        let Some(format) = Format::parse(format).map_err(to_py)? else {
+            return Err(invalid("expected a format to write (moses, cdec, travatar or jsonl), found `auto`"));
+        };
+        let writer = py.detach(|| Writer::create(path, format)).map_err(to_py)?;
+        Ok(Self { writer: Mutex::new(Some(writer)) })
+    }
+
+    /// Writes the candidates of some sentences, given as columns.
+    #[allow(clippy::too_many_arguments)] // one per column of a list
+    fn write(
+        &self,
+        py: Python<'_>,
+        names: &Names,
+        ids: &Texts,
+        starts: PyReadonlyArray1<'_, i64>,
+        texts: &Texts,
+        rows: (PyReadonlyArray1<'_, i64>, PyReadonlyArray1<'_, u32>, PyReadonlyArray1<'_, f64>),
+        totals: Option<PyReadonlyArray1<'_, f64>>,
+        scores: Vec<(String, PyReadonlyArray1<'_, f64>)>,
+        alignments: Option<&Texts>,
+        extra: Option<&Texts>,
+    ) -> PyResult<()> {
+        let columns = scores.iter().map(|(name, values)| Ok((name.as_str(), values.as_slice()?)));
+        let view = View {
+            ids: &ids.inner,
+            starts: starts.as_slice()?,
+            texts: &texts.inner,
+            rows: (rows.0.as_slice()?, rows.1.as_slice()?, rows.2.as_slice()?),
+            totals: totals.as_ref().map(|totals| totals.as_slice()).transpose()?,
+            scores: columns.collect::<PyResult<_>>()?,
+            alignments: alignments.map(|texts| texts.inner.as_ref()),
+            extra: extra.map(|texts| texts.inner.as_ref()),
+        };
+        py.detach(|| {
+            let mut writer = self.writer.lock().expect("no panic while locked");
+            writer.as_mut().map(|writer| names.read(|names| writer.write(&view, names)))
+        })
+        .ok_or_else(closed)?
+        .map_err(to_py)
+    }
+
+    /// Completes the list and gives it its name.
+    fn finish(&self, py: Python<'_>) -> PyResult<()> {
+        let writer = self.writer.lock().expect("no panic while locked").take().ok_or_else(closed)?;
+        py.detach(|| writer.finish()).map_err(to_py)
+    }
+
+    /// Gives the list up; nothing of it stays.
+    fn discard(&self) {
+        drop(self.writer.lock().expect("no panic while locked").take());
+    }
+}
+
+fn closed() -> PyErr {
+    invalid("this list is already finished")
+}
+
+/// The figures of a list: sentences, candidates, smallest and largest list, duplicates, number of sparse features,
+/// and for each dense feature its name, minimum, mean, maximum and whether it is constant within every list.
+type Figures = (u64, u64, u64, u64, u64, usize, Vec<(String, f64, f64, f64, bool)>);
+
+/// Reads a list from end to end and counts.
+#[pyfunction]
+pub fn nbest_stat(py: Python<'_>, path: &str, format: &str) -> PyResult<Figures> {
+    let count = || -> Result<Figures> {
+        let mut reader = Reader::open(path, Format::parse(format)?)?;
+        let (mut names, mut stat) = (BaseNames::new(), Stat::default());
+        while let Some(batch) = reader.next_batch(4096, &mut names)? {
+            stat.add(&batch, &names);
+        }
+        let dense = stat.features(&names);
+        let sparse = names.len() - dense.len();
+        let dense = dense.into_iter().map(|f| (f.name, f.min, f.mean, f.max, f.constant)).collect();
+        Ok((stat.sentences, stat.candidates, stat.smallest, stat.largest, stat.duplicates, sparse, dense))
+    };
+    py.detach(count).map_err(to_py)
+}
