@@ -2,6 +2,7 @@
 
 pub mod lbfgs;
 pub mod lists;
+pub mod mert;
 pub mod mira;
 mod mira_gain;
 pub mod online;

@@ -1,0 +1,11 @@
+//! Minimum error rate training: what happens per candidate.
+//!
+//! Along a line `w + γ·d` every candidate's model score is a straight line `w·h + γ·(d·h)`, so the winner of a
+//! sentence changes only at the corners of the upper envelope of its lines ([`envelope`]), and the corpus
+//! statistics only at the corners of all sentences together ([`line`]). [`columns`] lays features out so that a
+//! coordinate's lines are ready to read; [`expected`] smooths the steps for a gradient.
+
+pub mod columns;
+pub mod envelope;
+pub mod expected;
+pub mod line;

@@ -1,0 +1,189 @@
+"""Where to search next: direction sets, Powell's method, and the gradient of the expected gain.
+
+To add a strategy: a class with a `round`, and a line in `strategies`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+import numpy as np
+
+from dragoman.config import closest
+from dragoman.errors import OptionError
+from dragoman.tune.expected import ExpectedGain
+from dragoman.tune.mert.climb import Climb, Step
+from dragoman.tune.surface import Direction
+from dragoman.types import F64
+
+__all__ = [
+    "Gradient",
+    "Order",
+    "Powell",
+    "Strategy",
+    "Sweep",
+    "ascend",
+    "coordinates",
+    "random_set",
+    "strategies",
+]
+
+Order = Literal["cyclic", "steepest"]
+
+
+class Strategy(Protocol):
+    """A way to choose lines."""
+
+    def round(self, climb: Climb) -> None:
+        """One round of line searches."""
+        ...
+
+
+def coordinates(climb: Climb) -> Iterator[Direction]:
+    """Every weight that may move, in turn."""
+    yield from map(int, np.flatnonzero(climb.free))
+
+
+def random_set(climb: Climb, count: int) -> Iterator[Direction]:
+    """Random vectors (Cer et al. 2008), in which each feature has about the same say."""
+    scale = np.divide(1.0, climb.spreads, out=np.zeros_like(climb.spreads), where=climb.spreads > 0.0)
+    for _ in range(count):
+        yield climb.rng.standard_normal(len(scale)) * scale
+
+
+@dataclass
+class Sweep:
+    """Line searches along sets of directions, one after the other."""
+
+    coordinate: bool = True
+    random: int = 0
+    """Random directions in each round."""
+    order: Order = "cyclic"
+    """Move at once along each line that helps; or (Koehn, Moses) search all lines from the same point, and move
+    along the best one only."""
+    impatient: bool = False
+    """End the round with the first move: better finders are waiting."""
+
+    def _directions(self, climb: Climb) -> Iterable[Direction]:
+        if self.coordinate:
+            yield from coordinates(climb)
+        yield from random_set(climb, self.random)
+
+    def round(self, climb: Climb) -> None:
+        """One line search in every direction."""
+        if self.order == "steepest":
+            self._steepest(climb)
+            return
+        for direction in self._directions(climb):
+            if climb.improve(direction) > 0.0 and self.impatient:
+                return
+
+    def _steepest(self, climb: Climb) -> None:
+        best: Step | None = None
+        for direction in self._directions(climb):
+            step = climb.line(direction)
+            if step is not None and step.value > (climb.value + climb.tolerance if best is None else best.value):
+                best = step
+            climb.history.append(climb.value)
+        if best is not None:
+            climb.take(best)
+            climb.history[-1] = climb.value
+
+
+@dataclass
+class Powell:
+    """Powell's method: the way made in a round takes the place of the direction that helped most.
+
+    Directions are coordinates at first, so that most lines stay cheap. Whether to replace is decided by a line
+    search along the way, which is global here: the usual test is made for parabolas, and looks at one point of
+    a staircase.
+    """
+
+    set: list[Direction] = field(default_factory=list)
+
+    def round(self, climb: Climb) -> None:
+        """One line search in every direction of the set, and one along their sum."""
+        if not self.set:
+            self.set = list(coordinates(climb))
+        start = climb.weights
+        gains = [climb.improve(direction) for direction in self.set]
+        way = climb.weights - start
+        if way.any() and climb.improve(way) > 0.0:
+            self.set[gains.index(max(gains))] = self.set[-1]
+            self.set[-1] = way
+
+
+@dataclass
+class Gradient:
+    """Lines along the gradient of the expected gain, ever sharper (Galley et al. 2013, section 4.2).
+
+    mu multiplies the scores of w/|w|_1, so that the schedule means the same whatever the scale of the weights.
+    """
+
+    mu_first: float = 0.01
+    mu_last: float = 1000.0
+    factor: float = 2.0
+    most: int = 10_000
+    """Line searches in one round at most."""
+
+    def round(self, climb: Climb) -> None:
+        """Whole passes over mu until one brings nothing."""
+        end = climb.searches + self.most
+        while self._pass(climb, end) and climb.searches < end:
+            climb.refresh()
+
+    def _pass(self, climb: Climb, end: int) -> bool:
+        expected = ExpectedGain(climb.surface)
+        mu, moved = self.mu_first, False
+        while mu <= self.mu_last and climb.searches < end:
+            norm = float(np.abs(climb.weights).sum()) or 1.0
+            gradient = expected.gradient(climb.scores, mu / norm) - climb.penalty.gradient(climb.weights)
+            if climb.improve(_scaled(gradient, climb.weights)) > 0.0:
+                moved = True
+            else:
+                mu *= self.factor
+        return moved
+
+
+def _scaled(direction: F64, weights: F64) -> F64:
+    """The direction at the length of the weights: the line is the same, and gamma keeps to sensible numbers."""
+    length = float(np.linalg.norm(direction))
+    if not np.isfinite(length) or length == 0.0:
+        return np.zeros_like(direction)
+    return direction * ((float(np.linalg.norm(weights)) or 1.0) / length)
+
+
+def strategies(names: str, order: Order, random: int) -> list[Strategy]:
+    """The strategies of a text form such as `gradient+coordinate`, in that order, with fresh memories.
+
+    `coordinate` and `random` together are one set. Beside `gradient`, a sweep ends with its first move (the paper's
+    footnote 8).
+    """
+    wanted = names.split("+")
+    known = {"coordinate", "random", "powell", "gradient"}
+    for name in wanted:
+        if name not in known or wanted.count(name) > 1:
+            raise OptionError(f"mert: directions `{names}`: unknown or twice: `{name}`; {closest(name, known)}")
+    made: list[Strategy] = []
+    for name in wanted:
+        if name == "powell":
+            made.append(Powell())
+        elif name == "gradient":
+            made.append(Gradient())
+        elif not any(isinstance(strategy, Sweep) for strategy in made):
+            impatient = "gradient" in wanted
+            made.append(Sweep("coordinate" in wanted, random if "random" in wanted else 0, order, impatient))
+    return made
+
+
+def ascend(climb: Climb, parts: Sequence[Strategy], rounds: int) -> None:
+    """Rounds of all strategies until a round gains no more than the tolerance."""
+    for _ in range(rounds):
+        before = climb.value
+        for part in parts:
+            part.round(climb)
+        climb.refresh()
+        if climb.value <= before + climb.tolerance:
+            return

@@ -1,0 +1,213 @@
+"""MERT as a tuner: many starting points, a search from each, the best of all."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+
+from dragoman.config import closest
+from dragoman.errors import OptionError
+from dragoman.tune.base import Limits, Memory, Pool, State
+from dragoman.tune.mert.climb import Climb
+from dragoman.tune.mert.directions import Order, ascend, strategies
+from dragoman.tune.mert.regularise import REGULARISERS, Regulariser
+from dragoman.tune.surface import Surface
+from dragoman.types import F64, Names, Weights
+
+__all__ = ["Mert", "MertSession"]
+
+
+@dataclass(frozen=True)
+class Mert:
+    """Minimum error rate training (Och 2003), with regularisers and gradient directions (Galley et al. 2013).
+
+    Scaling all weights changes no 1-best, so the result is scaled to |w|_1 = 1, unless a weight is fixed or
+    bounded, or the regulariser minds the scale.
+    """
+
+    directions: str = "coordinate"
+    """`coordinate`, `random`, `powell`, `gradient`, or several: `coordinate+random`, `gradient+coordinate`."""
+    order: Order = "cyclic"
+    """Move along every line that helps, or only along the best of a round (`steepest`, as Moses does)."""
+    random_directions: int = 10
+    """Random directions in a round, where `directions` has `random`."""
+    starts: int = 20
+    """Starting points: the given one, and random ones."""
+    restart: Literal["uniform", "walk"] = "uniform"
+    """Random starting points: anywhere in each feature's range, or a step away from the best point so far
+    (random walks, after Moore & Quirk 2008)."""
+    regulariser: Literal["none", "l2", "l2-fixed", "l2-normalised", "l0"] = "none"
+    strength: float = 0.0
+    """The factor of the regulariser: 1/(2 sigma^2) for l2. Gains are on the 0..1 scale."""
+    origin: Weights | None = None
+    """w0 of `l2`; the starting point if not given."""
+    fixed: str | None = None
+    """The feature that `l2-fixed` keeps at its starting value."""
+    tolerance: float = 1e-5
+    """What a move must add to the objective: 0.001 BLEU points."""
+    rounds: int = 100
+    """Rounds from each starting point, at most."""
+    together: int = 4
+    """Starting points in one step, searched side by side. Any number gives the same weights with `uniform`."""
+
+    def __post_init__(self) -> None:
+        strategies(self.directions, self.order, self.random_directions)
+        if self.regulariser not in REGULARISERS:
+            raise OptionError(f"mert: unknown regulariser; {closest(self.regulariser, REGULARISERS)}")
+        if min(self.starts, self.rounds, self.together, self.random_directions) < 1:
+            raise OptionError("mert: starts, rounds, together and random_directions must be at least 1")
+        if not (self.tolerance >= 0.0 and self.strength >= 0.0):
+            raise OptionError("mert: tolerance and strength must not be negative")
+        if (self.regulariser == "l2-fixed") != (self.fixed is not None):
+            raise OptionError("mert: `fixed` names the feature that regulariser `l2-fixed` keeps, and goes with it")
+
+    @property
+    def name(self) -> str:
+        """What tables and the command line call it."""
+        return "mert"
+
+    @property
+    def never_worse(self) -> bool:
+        """True without a regulariser: with one, it is the regularised objective that never falls."""
+        return self.regulariser == "none"
+
+    def session(self, pool: Pool, limits: Limits, seed: int) -> MertSession:
+        """A run over `pool`."""
+        names = pool.candidates.features.names
+        return MertSession(self, Surface.of(pool), limits, seed, names=names, judge=pool.corpus_gain)
+
+
+class MertSession:
+    """A run of MERT. A step searches from the next few starting points; the best point so far is the answer."""
+
+    def __init__(
+        self,
+        options: Mert,
+        surface: Surface,
+        limits: Limits,
+        seed: int,
+        *,
+        names: Names | None = None,
+        judge: Callable[[F64], float] | None = None,
+    ) -> None:
+        self.options, self.surface, self.seed = options, surface, seed
+        self._names = names
+        self._judge = judge or surface.gain
+        self._limits = limits
+        self._fixed = self._fixed_feature()
+
+    @cached_property
+    def _spreads(self) -> F64:
+        return self.surface.lines.spreads()
+
+    def _fixed_feature(self) -> int | None:
+        if self.options.fixed is None:
+            return None
+        found = self._names.get(self.options.fixed) if self._names is not None else None
+        if found is None:
+            raise OptionError(f"mert: there is no feature `{self.options.fixed}` to fix")
+        return found
+
+    def begin(self, start: F64) -> State:
+        """The given starting point itself, unsearched."""
+        weights = self._limits.clip(np.asarray(start, dtype=np.float64))
+        if self._fixed is not None and weights[self._fixed] == 0.0:
+            raise OptionError(f"mert: the fixed feature `{self.options.fixed}` must not start at 0")
+        gain = self._judge(weights)
+        objective = gain - self._penalty(weights).value(weights)
+        memory: Memory = {"start": weights.copy(), "objective": objective, "starts": 0, "searches": 0}
+        return State(weights, memory=memory, record={"gain": gain, "objective": objective})
+
+    def step(self, state: State) -> State:
+        """Searches from the next starting points."""
+        memory = state.memory
+        done, start = int(memory["starts"]), np.asarray(memory["start"], dtype=np.float64)
+        turn = range(done, min(done + self.options.together, self.options.starts))
+        climbs = self._side_by_side([(index, start, state.weights) for index in turn])
+        penalty = self._penalty(start)
+        best, objective = state.weights, float(memory["objective"])
+        for climb in climbs:
+            weights = self._normalised(climb.weights, penalty)
+            value = self._judge(weights) - penalty.value(weights)
+            if value > objective:
+                best, objective = weights, value
+        searches = int(memory["searches"]) + sum(climb.searches for climb in climbs)
+        reached = turn.stop
+        record = {
+            "gain": self._judge(best),
+            "objective": objective,
+            "starts": float(reached),
+            "searches": float(searches),
+            "nonzero": float(np.count_nonzero(best)),
+        }
+        memory = {"start": start, "objective": objective, "starts": reached, "searches": searches}
+        return State(best, state.step + 1, reached >= self.options.starts, memory, record)
+
+    def _side_by_side(self, jobs: list[tuple[int, F64, F64]]) -> list[Climb]:
+        """Searches independent of each other. The kernels run without the interpreter, so threads do overlap."""
+        workers = min(len(jobs), os.cpu_count() or 1)
+        if workers < 2:
+            return [self.climb(*job) for job in jobs]
+        _ = self._spreads
+        with ThreadPoolExecutor(workers) as threads:
+            return list(threads.map(lambda job: self.climb(*job), jobs))
+
+    def climb(self, index: int, start: F64, best: F64) -> Climb:
+        """The search from the starting point with this number; number 0 is `start` itself."""
+        options = self.options
+        rng = np.random.default_rng([self.seed, index])
+        climb = Climb(
+            self.surface,
+            self._penalty(start),
+            self._frozen(start),
+            start if index == 0 else self._restart(rng, start, best),
+            tolerance=options.tolerance,
+            rng=rng,
+            spreads=self._spreads,
+        )
+        ascend(climb, strategies(options.directions, options.order, options.random_directions), options.rounds)
+        return climb
+
+    def _restart(self, rng: np.random.Generator, start: F64, best: F64) -> F64:
+        """A random point, or one near the best so far.
+
+        Ranges are the limits where these are finite. Elsewhere they are such that every feature may move scores
+        by as much as the features of the given start do on average: what a feature's values differ by within a
+        list tells how large its weight must be for that.
+        """
+        spreads = self._spreads
+        says = np.abs(start) * spreads
+        say = says[says > 0.0].mean() if (says > 0.0).any() else 1.0
+        size = np.divide(say, spreads, out=np.zeros_like(spreads), where=spreads > 0.0)
+        bounds = self._frozen(start)
+        if self.options.restart == "walk":
+            return bounds.clip(best + size * rng.uniform(-1.0, 1.0, len(size)))
+        low = np.where(np.isfinite(bounds.lower), bounds.lower, np.minimum(-size, bounds.upper - 2.0 * size))
+        high = np.where(np.isfinite(bounds.upper), bounds.upper, np.maximum(size, bounds.lower + 2.0 * size))
+        low, high = (np.where(np.isfinite(end), end, 0.0) for end in (low, high))
+        return bounds.clip(rng.uniform(low, np.maximum(low, high)))
+
+    def _frozen(self, start: F64) -> Limits:
+        """The limits, with the regulariser's fixed feature fixed."""
+        if self._fixed is None:
+            return self._limits
+        at = np.arange(len(start)) == self._fixed
+        return Limits(np.where(at, start, self._limits.lower), np.where(at, start, self._limits.upper))
+
+    def _penalty(self, start: F64) -> Regulariser:
+        origin = start
+        if self.options.origin is not None:
+            origin = self.options.origin.align(self._names) if self._names else self.options.origin.values
+        return REGULARISERS[self.options.regulariser](self.options.strength, origin, self._fixed)
+
+    def _normalised(self, weights: F64, penalty: Regulariser) -> F64:
+        size = float(np.abs(weights).sum())
+        if self._limits.bounded or self._fixed is not None or not penalty.scale_free or size == 0.0:
+            return weights
+        return weights / size
