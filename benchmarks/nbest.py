@@ -133,7 +133,7 @@ def measure(folder: Path, lines: int, repeat: int) -> dict[str, object]:
         "read": (whole, "list"),
         "convert": (rewrite, "list"),
     }
-    times = {name: best(work, folder / file, 1 if work is plain else repeat) for name, (work, file) in runs.items()}
+    times = {name: best(work, folder / file, repeat) for name, (work, file) in runs.items()}
     make(folder / "large", 4 * lines)
     return {
         "lines": lines,

@@ -117,7 +117,9 @@ def main() -> None:
             {
                 "best single system": chosen,
                 "its score": round(result.baseline, 4),
-                "best single system in hindsight": round(float(metric.score(best_single(test, systems, metric)[1].sum(axis=0))), 4),
+                "best single system in hindsight": round(
+                    float(metric.score(best_single(test, systems, metric)[1].sum(axis=0))), 4
+                ),
                 "reranked": round(result.system, 4),
                 "p": result.p_value,
                 "metric": metric.signature(),

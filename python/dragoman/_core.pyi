@@ -10,8 +10,8 @@ __all__ = [
     "VERSION",
     "CandidateLists",
     "JudgedLists",
-    "MiraRun",
     "LinePool",
+    "MiraRun",
     "Names",
     "NativeMetric",
     "NativeReferences",
@@ -277,11 +277,10 @@ class MiraRun:
     def context(self, sentence: int) -> tuple[_F64, float]: ...
     def visit(self, sentence: int, gains: _F64) -> None: ...
     def visit_all(self, order: _I64, gains: _F64) -> None: ...
-    def visit_native(
-        self, order: _I64, metric: NativeMetric, sign: float, scale: float, unit: str
-    ) -> None: ...
+    def visit_native(self, order: _I64, metric: NativeMetric, sign: float, scale: float, unit: str) -> None: ...
     def state(self) -> tuple[_F64, _F64, int, _I64]: ...
     def background(self) -> tuple[_F64, float]: ...
+
 @final
 class LinePool:
     """Candidates laid out for line searches: features by feature, statistics by candidate."""

@@ -100,3 +100,14 @@ fn groups_are_written_whole_across_gaps() {
     assert_eq!(write(&batch, &names, Format::Jsonl).unwrap(), json);
     assert_eq!(write(&batch, &names, Format::Cdec).unwrap(), b"0 ||| a ||| TM[2]=2.5 x=1 LM=0 TM[0]=-1\n");
 }
+
+#[test]
+fn a_lone_part_is_no_group() {
+    let (batch, names) = read(b"0 ||| a ||| LM= 1 TM= 2 3\n", None).unwrap();
+    let mut others = dragoman_base::Names::new();
+    for (id, name) in ["TM[0]", "TM[2]", "[0]"].into_iter().enumerate() {
+        assert_eq!(others.intern_as(name, true), id as u32);
+    }
+    assert_eq!(names.len(), others.len());
+    assert_eq!(write(&batch, &others, Format::Moses).unwrap(), b"0 ||| a ||| TM[0]=1 TM[2]=2 [0]=3\n");
+}

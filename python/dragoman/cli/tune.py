@@ -30,7 +30,9 @@ _nbest_option = click.option(
 @click.command(cls=Command)
 @_nbest_option
 @refs_option
-@click.option("--metric", "-m", "metric", default="bleu", show_default=True, help="What to maximise (see `dragoman score`).")
+@click.option(
+    "--metric", "-m", "metric", default="bleu", show_default=True, help="What to maximise (see `dragoman score`)."
+)
 @click.option(
     "--tuner",
     "-t",
@@ -47,11 +49,26 @@ _nbest_option = click.option(
     metavar="SHARE|FILE...",
     help="Sentences to judge the result on: a share of the list (0.2), or lists of their own with --held-out-refs.",
 )
-@click.option("--held-out-refs", "held_out_refs", multiple=True, metavar="FILE...", help="References of the held-out lists.")
-@click.option("--start", default="auto", show_default=True, help="Start weights: a file, ones, fit (those that made the list) or auto.")
+@click.option(
+    "--held-out-refs", "held_out_refs", multiple=True, metavar="FILE...", help="References of the held-out lists."
+)
+@click.option(
+    "--start",
+    default="auto",
+    show_default=True,
+    help="Start weights: a file, ones, fit (those that made the list) or auto.",
+)
 @click.option("--fix", "fixed", multiple=True, metavar="NAME...", help="Features whose weights stay as they start.")
-@click.option("--bound", "bounds", multiple=True, metavar="NAME=LOW:HIGH...", help="Bounds of weights: LM=0:1, or one side: LM=0:")
-@click.option("--sweep", "grid", multiple=True, metavar="OPTION=A,B...", help="Try each value (each combination) and keep the best on the held-out set.")
+@click.option(
+    "--bound", "bounds", multiple=True, metavar="NAME=LOW:HIGH...", help="Bounds of weights: LM=0:1, or one side: LM=0:"
+)
+@click.option(
+    "--sweep",
+    "grid",
+    multiple=True,
+    metavar="OPTION=A,B...",
+    help="Try each value (each combination) and keep the best on the held-out set.",
+)
 @click.option("--trace", metavar="FILE", help="Write a JSON line for each step.")
 @click.option("--resume", is_flag=True, help="Go on with a run that was killed.")
 @seed_option
@@ -212,7 +229,13 @@ def _as_dict(found: Tuned, tried: Sequence[tuple[str, Tuned]] | None) -> dict[st
 @click.command(cls=Command)
 @_nbest_option
 @click.option("--weights", "-w", "file", required=True, metavar="FILE", help="Weights, as `dragoman tune` writes them.")
-@click.option("--out", "-o", default="-", metavar="FILE", help="Where the best candidates go, a line each.  [default: standard output]")
+@click.option(
+    "--out",
+    "-o",
+    default="-",
+    metavar="FILE",
+    help="Where the best candidates go, a line each.  [default: standard output]",
+)
 def rerank(lists: tuple[str, ...], file: str, out: str) -> None:
     """Choose the best candidate of each sentence under given weights.
 

@@ -70,7 +70,8 @@ def fingerprint(pool: Pool, tuner: Tuner, limits: Limits, start: F64, seed: int)
 @dataclass(slots=True)
 class Checkpoint:
     """The last state of a run in a file that is always whole. Steps are saved at most once in `interval` seconds:
-    as they repeat exactly, going on from an older state ends in the same place."""
+    as they repeat exactly, going on from an older state ends in the same place.
+    """
 
     path: Path
     run: str

@@ -198,7 +198,9 @@ def _verdict(
     if state.record.get("informative", 1.0) == 0.0:
         raise TuningError(f"nothing to learn: no two candidates of any sentence differ in {pool.metric.name}")
     if not np.isfinite(weights).all() or not weights.any():
-        raise TuningError("the weights have collapsed: all are zero or not finite. Try a weaker regulariser or a lower rate")
+        raise TuningError(
+            "the weights have collapsed: all are zero or not finite. Try a weaker regulariser or a lower rate"
+        )
     end = _score(pool, weights, seed)
     if pool.metric.higher_is_better and end.score <= 0:
         raise TuningError(f"the result has a {pool.metric.name} of {end.score:g}: no success")

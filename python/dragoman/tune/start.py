@@ -33,7 +33,7 @@ def starting_weights(pool: Pool, start: Weights | str) -> tuple[F64, list[str]]:
 def _given(pool: Pool, start: Weights) -> tuple[F64, list[str]]:
     names = pool.candidates.features.names
     unknown = [name for name in start.names.to_list() if name not in names]
-    if len(unknown) == len(start.names) and len(unknown):
+    if len(unknown) == len(start.names) and unknown:
         raise InputError(f"no feature of the start weights is in the list: `{unknown[0]}`, ...")
     shown = ", ".join(unknown[:5]) + (f" and {len(unknown) - 5} more" if len(unknown) > 5 else "")
     return start.align(names), [f"weights of features that no candidate has: {shown}"] if unknown else []
