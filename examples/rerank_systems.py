@@ -75,9 +75,9 @@ def candidate_lists(outputs: Sequence[Sequence[str]], source: Sequence[str], sys
         np.tile(np.arange(width, dtype=np.uint32), count),
         matrix.ravel(),
     )
-    texts = Texts([output[s] for s in range(len(source)) for output in outputs])
+    column = Texts([output[s] for s in range(len(source)) for output in outputs])
     starts = np.arange(0, count + 1, len(outputs))
-    return Candidates(Texts([str(s) for s in range(len(source))]), starts, texts, features)
+    return Candidates(Texts([str(s) for s in range(len(source))]), starts, column, features)
 
 
 def best_single(pool: Pool, systems: Sequence[str], metric: Metric) -> tuple[str, F64]:
@@ -111,22 +111,17 @@ def main() -> None:
     chosen = best_single(tuning, systems, metric)[0]
     rows = test.statistics.reshape(len(test.candidates), len(systems), -1)[:, systems.index(chosen)]
     mine = test.statistics[test.choice(tuned.weights.align(test.candidates.features.names))]
+    hindsight = float(metric.score(best_single(test, systems, metric)[1].sum(axis=0)))
     result = paired_permutation(np.ascontiguousarray(rows), mine, metric)
-    print(
-        json.dumps(
-            {
-                "best single system": chosen,
-                "its score": round(result.baseline, 4),
-                "best single system in hindsight": round(
-                    float(metric.score(best_single(test, systems, metric)[1].sum(axis=0))), 4
-                ),
-                "reranked": round(result.system, 4),
-                "p": result.p_value,
-                "metric": metric.signature(),
-            },
-            indent=1,
-        )
-    )
+    report = {
+        "best single system": chosen,
+        "its score": round(result.baseline, 4),
+        "best single system in hindsight": round(hindsight, 4),
+        "reranked": round(result.system, 4),
+        "p": result.p_value,
+        "metric": metric.signature(),
+    }
+    print(json.dumps(report, indent=1))
 
 
 if __name__ == "__main__":

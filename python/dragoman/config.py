@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Mapping
 from dataclasses import fields, replace
+from itertools import islice
 from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 import msgspec
@@ -18,9 +19,11 @@ T = TypeVar("T")
 
 def closest(word: str, known: Iterable[str]) -> str:
     """A hint for an error message: what `word` was probably meant to be, or all that is known."""
-    choices = sorted(known)
+    choices = sorted(islice(known, 10_000))
     near = difflib.get_close_matches(word, choices, n=1)
-    return f"did you mean {near[0]}?" if near else f"known: {', '.join(choices)}"
+    if near:
+        return f"did you mean {near[0]}?"
+    return f"known: {', '.join(choices[:40])}{', ...' if len(choices) > 40 else ''}"
 
 
 def build(kind: str, table: Mapping[str, T], spec: str) -> T:

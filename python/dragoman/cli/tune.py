@@ -30,44 +30,36 @@ _nbest_option = click.option(
 @click.command(cls=Command)
 @_nbest_option
 @refs_option
-@click.option(
-    "--metric", "-m", "metric", default="bleu", show_default=True, help="What to maximise (see `dragoman score`)."
-)
+@click.option("--metric", "-m", default="bleu", show_default=True, help="What to maximise, as for `dragoman score`.")
 @click.option(
     "--tuner",
     "-t",
-    "tuner",
     default="mert",
     show_default=True,
-    help="mert, pro, mira, kbmira, adagrad, online, phrasal, risk; options after a colon: mert:directions=gradient,l2=0.1.",
+    help="mert, pro, mira, kbmira, adagrad, online, phrasal or risk, with options after a colon: mert:starts=5,l2=0.1.",
 )
 @click.option("--out", "-o", default="weights.toml", show_default=True, metavar="FILE", help="Where the weights go.")
 @click.option(
     "--held-out",
-    "held_out",
     multiple=True,
     metavar="SHARE|FILE...",
     help="Sentences to judge the result on: a share of the list (0.2), or lists of their own with --held-out-refs.",
 )
-@click.option(
-    "--held-out-refs", "held_out_refs", multiple=True, metavar="FILE...", help="References of the held-out lists."
-)
+@click.option("--held-out-refs", multiple=True, metavar="FILE...", help="References of the held-out lists.")
 @click.option(
     "--start",
     default="auto",
     show_default=True,
-    help="Start weights: a file, ones, fit (those that made the list) or auto.",
+    help="Start weights: a file, `ones`, `fit` (those that made the list), or `auto` (fit if it can, else ones).",
 )
 @click.option("--fix", "fixed", multiple=True, metavar="NAME...", help="Features whose weights stay as they start.")
-@click.option(
-    "--bound", "bounds", multiple=True, metavar="NAME=LOW:HIGH...", help="Bounds of weights: LM=0:1, or one side: LM=0:"
-)
+@click.option("--bound", "bounds", multiple=True, metavar="NAME=LOW:HIGH...", help="Bounds of weights: LM=0:1 or LM=0:")
 @click.option(
     "--sweep",
     "grid",
     multiple=True,
     metavar="OPTION=A,B...",
-    help="Try each value (each combination) and keep the best on the held-out set.",
+    help="Try each value of the tuner's options (each combination) and keep the best on the held-out set.",
 )
 @click.option("--trace", metavar="FILE", help="Write a JSON line for each step.")
 @click.option("--resume", is_flag=True, help="Go on with a run that was killed.")
@@ -119,7 +111,12 @@ def tune(
         else:
             tried = sweep.run(pool, variants, out, resume, progress, **options)
             found = sweep.best(tried, form)
-    info = {"tuner": found.tuner, "metric": found.metric, "seed": seed, "score": found.end.score}
+    info: dict[str, str | int | float] = {
+        "tuner": found.tuner,
+        "metric": found.metric,
+        "seed": seed,
+        "score": found.end.score,
+    }
     weights.save(out, found.weights, info)
     if as_json:
         print_json(_as_dict(found, tried))
@@ -230,11 +227,7 @@ def _as_dict(found: Tuned, tried: Sequence[tuple[str, Tuned]] | None) -> dict[st
 @_nbest_option
 @click.option("--weights", "-w", "file", required=True, metavar="FILE", help="Weights, as `dragoman tune` writes them.")
 @click.option(
-    "--out",
-    "-o",
-    default="-",
-    metavar="FILE",
-    help="Where the best candidates go, a line each.  [default: standard output]",
+    "--out", "-o", default="-", metavar="FILE", help="Where the best candidates go.  [default: standard output]"
 )
 def rerank(lists: tuple[str, ...], file: str, out: str) -> None:
     """Choose the best candidate of each sentence under given weights.

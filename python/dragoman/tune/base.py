@@ -79,6 +79,12 @@ class Pool:
         total = self.statistics[self.choice(weights)].sum(axis=0)
         return self.gain_sign * float(self.metric.score(total)) / self.metric.scale
 
+    def spread(self, values: F64) -> F64:
+        """Largest less smallest value among the candidates of each sentence that has any."""
+        starts = self.candidates.starts
+        filled = starts[:-1][np.diff(starts) > 0]
+        return np.maximum.reduceat(values, filled) - np.minimum.reduceat(values, filled)
+
     def sentence_gains(self, metric: Metric | None = None) -> F64:
         """The gain of each candidate alone (higher is better, 0..1), by the metric's sentence-level form."""
         form = metric or self.metric.sentence_level()

@@ -38,7 +38,7 @@ def decode_state(content: bytes) -> State:
 
 
 def _encode_array(value: object) -> msgspec.msgpack.Ext:
-    array = np.ascontiguousarray(value)  # type: ignore[call-overload]
+    array = np.asarray(value, order="C")
     head = json.dumps([array.dtype.str, array.shape]).encode()
     return msgspec.msgpack.Ext(_ARRAY, len(head).to_bytes(4, "little") + head + array.tobytes())
 
@@ -48,7 +48,7 @@ def _decode_array(code: int, content: memoryview) -> np.ndarray[Any, Any]:
         raise ValueError(f"unknown extension {code}")
     size = 4 + int.from_bytes(content[:4], "little")
     dtype, shape = json.loads(bytes(content[4:size]))
-    return np.frombuffer(content[size:], dtype=dtype).reshape(shape).copy()
+    return np.array(np.frombuffer(content[size:], dtype=dtype).reshape(shape))
 
 
 def fingerprint(pool: Pool, tuner: Tuner, limits: Limits, start: F64, seed: int) -> str:
@@ -69,8 +69,10 @@ def fingerprint(pool: Pool, tuner: Tuner, limits: Limits, start: F64, seed: int)
 
 @dataclass(slots=True)
 class Checkpoint:
-    """The last state of a run in a file that is always whole. Steps are saved at most once in `interval` seconds:
-    as they repeat exactly, going on from an older state ends in the same place.
+    """The last state of a run, in a file that is always whole.
+
+    Steps are saved at most once in `interval` seconds: as they repeat exactly, going on from an older state ends in
+    the same place.
     """
 
     path: Path

@@ -138,11 +138,14 @@ def tune_pool(
 ) -> Tuned:
     """`tune` for candidates that are judged already."""
     began = time.monotonic()
+    if not (pool.spread(pool.sentence_gains()) > 0).any():
+        raise TuningError(f"nothing to learn: no two candidates of any sentence differ in {pool.metric.name}")
     first, warnings = starting_weights(pool, start)
     limits = limits_of(pool, first, fixed, bounds)
     first = limits.clip(first)
-    keeper = checkpoint and Checkpoint(checkpoint, fingerprint(pool, tuner, limits, first, seed))
-    state, records = _steps(pool, tuner, limits, first, seed, keeper, resume, trace and Trace(trace), progress)
+    keeper = Checkpoint(checkpoint, fingerprint(pool, tuner, limits, first, seed)) if checkpoint else None
+    tracer = Trace(trace) if trace else None
+    state, records = _steps(pool, tuner, limits, first, seed, keeper, resume, tracer, progress)
     result = _verdict(pool, held_out, first, state, limits, tuner, seed, time.monotonic() - began)
     if keeper:
         keeper.remove()
@@ -195,12 +198,8 @@ def _verdict(
     seconds: float,
 ) -> Tuned:
     weights = state.weights
-    if state.record.get("informative", 1.0) == 0.0:
-        raise TuningError(f"nothing to learn: no two candidates of any sentence differ in {pool.metric.name}")
     if not np.isfinite(weights).all() or not weights.any():
-        raise TuningError(
-            "the weights have collapsed: all are zero or not finite. Try a weaker regulariser or a lower rate"
-        )
+        raise TuningError("the weights have collapsed: all are zero or not finite; try a weaker regulariser")
     end = _score(pool, weights, seed)
     if pool.metric.higher_is_better and end.score <= 0:
         raise TuningError(f"the result has a {pool.metric.name} of {end.score:g}: no success")
@@ -219,8 +218,8 @@ def _verdict(
         start=_score(pool, first, seed),
         end=end,
         oracle=_oracle(pool),
-        held_out_start=held_out and _transferred(held_out, Weights(names, first), seed),
-        held_out=held_out and _transferred(held_out, found, seed),
+        held_out_start=_transferred(held_out, Weights(names, first), seed) if held_out else None,
+        held_out=_transferred(held_out, found, seed) if held_out else None,
         zeros=tuple(names[int(i)] for i in vanished),
         at_bound=tuple(names[int(i)] for i in bound),
     )
@@ -244,12 +243,8 @@ def _useless(pool: Pool) -> list[str]:
     """A warning for features that cannot tell candidates apart."""
     if pool.width > _FEW:
         return []
-    starts = pool.candidates.starts
-    filled = starts[:-1][np.diff(starts) > 0]
-    matrix = pool.dense
-    spread = np.maximum.reduceat(matrix, filled) - np.minimum.reduceat(matrix, filled)
     names = pool.candidates.features.names
-    constant = [names[int(i)] for i in np.flatnonzero((spread == 0).all(axis=0))]
+    constant = [names[int(i)] for i in np.flatnonzero((pool.spread(pool.dense) == 0).all(axis=0))]
     if not constant:
         return []
     shown = ", ".join(constant[:5]) + (f" and {len(constant) - 5} more" if len(constant) > 5 else "")
