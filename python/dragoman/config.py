@@ -12,7 +12,7 @@ import msgspec
 
 from dragoman.errors import OptionError
 
-__all__ = ["build", "changed", "closest"]
+__all__ = ["build", "changed", "closest", "describe"]
 
 T = TypeVar("T")
 
@@ -59,6 +59,13 @@ def changed(what: str, prototype: T, options: Mapping[str, str]) -> T:
         except msgspec.ValidationError:
             raise OptionError(f"{what}: {key} must be {_expected(known[key])}, found `{value}`") from None
     return replace(prototype, **values)  # type: ignore[type-var]
+
+
+def describe(name: str, made: Any) -> str:
+    """The text form of an object: its name, and the options that differ from their defaults."""
+    plain = type(made)()
+    options = [f"{key}={getattr(made, key)}" for key in _options(made) if getattr(made, key) != getattr(plain, key)]
+    return ":".join([name, ",".join(options)]) if options else name
 
 
 def _options(prototype: Any) -> dict[str, Any]:

@@ -30,9 +30,9 @@ def dragoman() -> None:
 
 
 @dragoman.command(cls=Command)
-@click.option("--out", default="demo", show_default=True, metavar="FOLDER", help="Where the small outputs go.")
+@click.option("--out", default="demo", show_default=True, metavar="FOLDER", help="Where the small files go.")
 def demo(out: str) -> int:
-    """Score and compare two small outputs that come with the package, and show the commands for it."""
+    """Score, compare and rerank small outputs that come with the package, and show the commands for it."""
     from dragoman.demo import run  # noqa: PLC0415  its sentences are loaded only when asked for
 
     return run(Path(out), _run)

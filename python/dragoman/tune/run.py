@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from dragoman._core import best_per_group
-from dragoman.config import closest
+from dragoman.config import closest, describe
 from dragoman.errors import InputError, OptionError, TuningError
 from dragoman.significance import Interval, confidence
 from dragoman.tune.base import Limits, Pool, State, Tuner
@@ -31,6 +31,7 @@ class Tuned:
 
     weights: Weights
     tuner: str
+    """The tuner, with the options that differ from their defaults."""
     metric: str
     """The metric's signature."""
     seed: int
@@ -210,7 +211,7 @@ def _verdict(
     found = Weights(names, weights)
     return Tuned(
         weights=found,
-        tuner=repr(tuner),
+        tuner=describe(tuner.name, tuner),
         metric=pool.metric.signature(),
         seed=seed,
         steps=state.step,
