@@ -41,9 +41,7 @@ def bleu_rows(rng: np.random.Generator, quality: F64, sentences: int) -> F64:
     return np.column_stack([length, reference, np.minimum.accumulate(matches, axis=1), totals])
 
 
-def candidates(
-    starts: np.ndarray, columns: np.ndarray, values: F64, width: int, sentences: int
-) -> Candidates:
+def candidates(starts: np.ndarray, columns: np.ndarray, values: F64, width: int, sentences: int) -> Candidates:
     """Lists of equal length without texts."""
     count = len(starts) - 1
     groups = np.arange(0, count + 1, count // sentences, dtype=np.int64)

@@ -71,9 +71,7 @@ def bleu_rows(rng: np.random.Generator, quality: F64, sizes: Sequence[int]) -> F
     return np.column_stack([length, reference, matches, totals])
 
 
-def planted(
-    seed: int, sizes: Sequence[int], width: int = 6, sparse: bool = False, noise: float = 0.3
-) -> Pool:
+def planted(seed: int, sizes: Sequence[int], width: int = 6, sparse: bool = False, noise: float = 0.3) -> Pool:
     """A pool whose quality is a weighted sum of the features: the weights are there to be found."""
     rng = np.random.default_rng(seed)
     matrix = rng.normal(size=(sum(sizes), width))
@@ -100,9 +98,7 @@ TUNERS: dict[str, Tuner] = {
     "online": Online(epochs=4, rate=0.1, l1=0.01, batch=4),
     "online-average": Online(epochs=4, rate=0.1, l1=0.01, batch=4, average=True),
     "online-hinge-sgd": Online(objective="hinge", updater="sgd", epochs=4, rate=0.01, batch=4),
-    "online-hope-fear-pa": Online(
-        objective="hope-fear", updater="passive-aggressive", epochs=4, c=0.1, batch=1
-    ),
+    "online-hope-fear-pa": Online(objective="hope-fear", updater="passive-aggressive", epochs=4, c=0.1, batch=1),
     "online-expected-arow": Online(objective="expected", updater="arow", epochs=4, rate=1.0, batch=4),
     "online-softmax": Online(objective="softmax", epochs=4, rate=0.1, l1=0.01, batch=4, sharpness=20),
     "risk": Risk(iterations=4),
@@ -115,9 +111,7 @@ def _tuner(request: pytest.FixtureRequest) -> Tuner:
     return TUNERS[request.param]
 
 
-def run(
-    tuner: Tuner, pool: Pool, limits: Limits | None = None, start: F64 | None = None, seed: int = 5
-) -> State:
+def run(tuner: Tuner, pool: Pool, limits: Limits | None = None, start: F64 | None = None, seed: int = 5) -> State:
     session = tuner.session(pool, limits or Limits.none(pool.width), seed)
     state = session.begin(np.full(pool.width, 0.01) if start is None else start)
     while not state.done:
@@ -171,9 +165,7 @@ def test_limits_hold_and_fixed_weights_never_move(tuner: Tuner) -> None:
 def pack(state: State) -> bytes:
     """A state as bytes and back, as a checkpoint file would hold it."""
     tag = {"f": np.float64, "i": np.int64}
-    memory = {
-        k: [v.dtype.kind, v.tobytes()] if isinstance(v, np.ndarray) else v for k, v in state.memory.items()
-    }
+    memory = {k: [v.dtype.kind, v.tobytes()] if isinstance(v, np.ndarray) else v for k, v in state.memory.items()}
     assert all(v[0] in tag for v in memory.values() if isinstance(v, list))
     return msgspec.msgpack.encode([state.weights.tobytes(), state.step, state.done, memory, state.record])
 

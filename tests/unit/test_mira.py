@@ -38,9 +38,7 @@ class Plain:
         return "plain"
 
 
-def make(
-    seed: int, sizes: Sequence[int] = (4, 0, 1, 7, 5, 6), width: int = 5, metric: Metric | None = None
-) -> Pool:
+def make(seed: int, sizes: Sequence[int] = (4, 0, 1, 7, 5, 6), width: int = 5, metric: Metric | None = None) -> Pool:
     rng = np.random.default_rng(seed)
     count = sum(sizes)
     values = np.round(rng.normal(size=(count, width)), 2)
@@ -139,9 +137,7 @@ MODES: list[dict[str, Any]] = [
 
 
 @pytest.mark.parametrize("mode", MODES, ids=str)
-@pytest.mark.parametrize(
-    "pair", [*itertools.product(["lu", "mb", "hope"], ["pb", "mc", "fear"])], ids="-".join
-)
+@pytest.mark.parametrize("pair", [*itertools.product(["lu", "mb", "hope"], ["pb", "mc", "fear"])], ids="-".join)
 def test_every_strategy_equals_the_book(pair: tuple[Any, Any], mode: dict[str, Any]) -> None:
     options = Mira(oracle=pair[0], prediction=pair[1], local=3, epochs=3, select="last", c=0.05, **mode)
     for seed in range(4):

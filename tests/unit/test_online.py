@@ -24,9 +24,7 @@ def make(seed: int, sizes: Sequence[int] = (4, 0, 1, 7, 5, 6, 5), width: int = 8
     rows = [np.flatnonzero(row) for row in matrix]
     starts = np.concatenate([[0], np.cumsum([len(row) for row in rows])]).astype(np.int64)
     values = np.concatenate([matrix[i, row] for i, row in enumerate(rows)])
-    features = Features(
-        Names([f"f{j}" for j in range(width)]), starts, np.concatenate(rows).astype(np.uint32), values
-    )
+    features = Features(Names([f"f{j}" for j in range(width)]), starts, np.concatenate(rows).astype(np.uint32), values)
     reference = np.repeat(rng.integers(5, 20, len(sizes)), sizes).astype(float)
     totals = np.maximum(0, reference[:, None] - np.arange(4))
     matches = np.round(totals * rng.random((count, 1)) ** [1, 2, 3, 4])

@@ -75,9 +75,7 @@ def test_pairs_are_the_largest_of_those_that_differ_enough() -> None:
 def test_the_loss_and_its_gradient_are_the_formula() -> None:
     pool, tuner = make(2), Pro(pairs=100, keep=10)
     session = tuner.session(pool, Limits.none(5), 3)
-    pairs = session.bench.lists.sample_pairs(
-        session.gains, draws=100, keep=10, threshold=0.05, seed=3, step=0
-    )
+    pairs = session.bench.lists.sample_pairs(session.gains, draws=100, keep=10, threshold=0.05, seed=3, step=0)
     x, w = differences(tuner, pool), np.linspace(-0.4, 0.3, 5)
     value, gradient = session.bench.lists.pair_loss(*pairs, w, np.zeros(5), l2=1 / 0.5**2, pull=0.0)
     assert value == pytest.approx(loss(x, w, 0.5), rel=1e-12)
@@ -96,9 +94,7 @@ def test_the_fit_is_the_optimum_that_scipy_finds(bounded: bool) -> None:
     ours = run(tuner, pool, Limits(lower, upper))[-1]
     bounds = list(zip(lower, upper, strict=True))
     options = {"ftol": 1e-15, "gtol": 1e-10, "maxiter": 1000}
-    theirs = optimize.minimize(
-        loss_of(x, 0.3), np.full(5, 0.1), method="L-BFGS-B", bounds=bounds, options=options
-    )
+    theirs = optimize.minimize(loss_of(x, 0.3), np.full(5, 0.1), method="L-BFGS-B", bounds=bounds, options=options)
     np.testing.assert_allclose(ours.weights, theirs.x, atol=1e-4)
     assert ours.record["objective"] <= theirs.fun * (1 + 1e-9)
     assert ours.record["converged"] == 1.0

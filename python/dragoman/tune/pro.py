@@ -105,9 +105,7 @@ class Pro:
         if not isinstance(form, Bleu):
             raise OptionError("PRO: alpha, smooth_brevity and length_scale are options of BLEU")
         if self.alpha is not None:
-            form = replace(
-                form, smooth="add-all" if self.smooth_unigrams else "add-k", smooth_value=self.alpha
-            )
+            form = replace(form, smooth="add-all" if self.smooth_unigrams else "add-k", smooth_value=self.alpha)
         if self.length_scale is not None:
             form = replace(form, length_scale=self.length_scale)
         return replace(form, length_offset=1.0) if self.smooth_brevity else form
