@@ -1,6 +1,6 @@
 //! L-BFGS with bounds (Nocedal 1980; two-metric projection as in Bertsekas 1982).
 //!
-//! Ours, because weights have limits. The crates at hand (argmin, liblbfgs) solve only the unbounded problem;
+//! Ours, because weights have limits. argmin 0.11 knows an L1 penalty but no bounds, and brings 41 crates;
 //! `SciPy`'s L-BFGS-B has bounds but weighs more than the whole package and asks Python for every value, with the
 //! interpreter locked. What is left is the two-loop recursion, which is short, and it is checked against `SciPy`.
 
@@ -317,6 +317,13 @@ mod tests {
         let mut x = [3.0, 0.0];
         minimise(&mut wall, &mut x, &[3.0, -9.0], &[3.0, 9.0], Options::default());
         assert!(x[1] <= 1.0 && x[1] > 0.5, "{x:?}");
+        let mut pit = Function(|x: &[f64], g: &mut [f64]| {
+            g.copy_from_slice(&[0.0, -1.0]);
+            if x[1] > 1.0 { f64::NEG_INFINITY } else { -x[1] }
+        });
+        let mut x = [3.0, 0.5];
+        let outcome = minimise(&mut pit, &mut x, &[3.0, -9.0], &[3.0, 9.0], Options::default());
+        assert!(x[1] <= 1.0 && outcome.value.is_finite(), "{x:?}");
     }
 
     proptest! {

@@ -283,6 +283,14 @@ mod tests {
         assert_eq!(found, want);
     }
 
+    #[test]
+    fn the_first_of_equals_is_chosen() {
+        for slack in [0.0, 0.1] {
+            let chosen = best_of(&[0.5, 1.0, 1.0, 0.9], slack, |at| ([0.5, 1.0, 1.0, 1.0][at], at as f64));
+            assert_eq!(chosen, Chosen { at: 1, gain: 1.0 });
+        }
+    }
+
     proptest! {
         /// Whatever the approximation does within its slack, the choice is that of the true gains.
         #[test]
@@ -327,5 +335,12 @@ mod tests {
         assert_eq!(run.updates, 1, "the margin is wide enough");
         let Surroundings::Background(context) = &run.around else { panic!() };
         assert_eq!(context.count, 1.999, "yet the background grows");
+        let before = run.weights.clone();
+        run.visit(0, &[0.0, 9.0]);
+        assert_eq!(
+            (run.updates, run.drift[0]),
+            (2, 0.2 + 2.0 * (run.weights[0] - before[0])),
+            "the second of two"
+        );
     }
 }

@@ -281,7 +281,7 @@ mod tests {
         fn fast_gains_are_close_to_the_exact_ones(
             matches in prop::collection::vec((0u32..30, 0u32..30, 0u32..30, 0u32..30), 1..9),
             background in 0.01..500.0f64,
-            short in 0.0..40.0f64,
+            short in prop_oneof![0.0..40.0f64, Just(400.0)],
             scale in 0.9..1.1f64,
             smoothing in prop_oneof![
                 Just(Smoothing::None), Just(Smoothing::Exp), Just(Smoothing::AddK(0.7)), Just(Smoothing::AddAll(0.01))
@@ -302,6 +302,10 @@ mod tests {
             let (mut out, mut sum) = (Vec::new(), Vec::new());
             let slack = scorer.all(&lists, &judged, 0, &context, &mut out);
             prop_assert!(slack > 0.0);
+            let mut nothing = context.clone();
+            nothing.row[5] = 0.0;
+            let mut plain = Vec::new();
+            prop_assert_eq!(scorer.all(&lists, &judged, 0, &nothing, &mut plain), 0.0, "rules for zeros");
             for (i, gain) in out.iter().enumerate() {
                 let exact = scorer.exact(&lists, &judged, 0, i, &context, &mut sum);
                 prop_assert!((gain - exact).abs() <= 0.01 * slack, "{} {}", gain, exact);

@@ -406,21 +406,39 @@ mod tests {
             let pairs = sample(&lists, &gains, &sampling);
             let high = vec![f64::INFINITY; 7];
             for objective in OBJECTIVES {
-                let run = |lazy| {
+                let run = |lazy, order: &[usize]| {
                     let updater = Updater::AdaGrad { rate, epsilon: 0.0, l1, lazy };
                     let epoch = Epoch {
                         lists: &lists, gains: &gains, pairs: &pairs, objective, updater, batch, factor: 1.0,
                         mean: false, bounds: (&low, &high), movable: &[true, true, true, true, true, true, false],
                     };
                     let mut learner = learner(7);
-                    let first = pass(&epoch, &mut learner, &order);
-                    let second = pass(&epoch, &mut learner, &order);
+                    let first = pass(&epoch, &mut learner, order);
+                    let second = pass(&epoch, &mut learner, order);
                     (learner, [first, second])
                 };
-                let ((lazy, losses), (exact, want)) = (run(true), run(false));
+                let ((lazy, losses), (exact, want)) = (run(true, &order), run(false, &order));
                 prop_assert!(close(&lazy.weights, &exact.weights), "{:?} {:?}", lazy, exact);
                 prop_assert!(close(&lazy.sums, &exact.sums), "{:?} {:?}", lazy, exact);
                 prop_assert!(close(&losses, &want));
+                if batch == 1 {
+                    // The sums are those of the weights after each batch: run every beginning of the order.
+                    let updater = Updater::AdaGrad { rate, epsilon: 0.0, l1, lazy: true };
+                    let epoch = Epoch {
+                        lists: &lists, gains: &gains, pairs: &pairs, objective, updater, batch, factor: 1.0,
+                        mean: false, bounds: (&low, &high), movable: &[true; 7],
+                    };
+                    let after = |n: usize| {
+                        let mut learner = learner(7);
+                        pass(&epoch, &mut learner, &order[..n]);
+                        learner
+                    };
+                    let mut sums = vec![0.0; 7];
+                    for n in 1..=order.len() {
+                        sums.iter_mut().zip(after(n).weights).for_each(|(sum, w)| *sum += w);
+                    }
+                    prop_assert!(close(&after(order.len()).sums, &sums));
+                }
                 prop_assert_eq!(lazy.weights[6], 0.3);
                 prop_assert!(lazy.weights.iter().zip(&low).all(|(w, l)| w >= l));
             }

@@ -242,6 +242,8 @@ mod tests {
             for s in 0..lists.sentences() {
                 prop_assert!(all.of(s).iter().all(|&(b, w)| gains[b] - gains[w] >= 2.0));
                 prop_assert!(all.of(s).iter().all(|&(b, w)| lists.group(s).contains(&b) && lists.group(s).contains(&w)));
+                let gaps: Vec<f64> = all.of(s).iter().map(|&(b, w)| gains[b] - gains[w]).collect();
+                prop_assert!(gaps.is_sorted_by(|a, b| a >= b));
                 prop_assert_eq!(some.of(s), &all.of(s)[..keep.min(all.of(s).len())]);
             }
         }
@@ -264,6 +266,15 @@ mod tests {
                 prop_assert!((slope - gradient[j]).abs() < 1e-6 * (1.0 + slope.abs()));
             }
         }
+    }
+
+    #[test]
+    fn a_difference_of_just_the_threshold_is_enough() {
+        let lists = packed(&[vec![vec![], vec![]]], 1);
+        let pairs = |gains: &[f64], threshold| sample(&lists, gains, &sampling(50, 50, threshold)).pairs;
+        assert!(pairs(&[0.0, 0.5], 0.5).iter().all(|&pair| pair == (1, 0)));
+        assert!(pairs(&[0.0, 0.5], 0.5).len() > 10 && pairs(&[0.0, 0.5], 0.51).is_empty());
+        assert!(pairs(&[0.5, 0.5], 0.0).is_empty(), "equal candidates are no pair");
     }
 
     #[test]
