@@ -151,7 +151,17 @@ def test_errors(
 
 
 def test_help_teaches(cli: Cli) -> None:
-    for command in ([], ["score"], ["compare"], ["nbest"], ["nbest", "convert"], ["nbest", "stat"], ["tune"], ["rerank"], ["demo"]):
+    for command in (
+        [],
+        ["score"],
+        ["compare"],
+        ["nbest"],
+        ["nbest", "convert"],
+        ["nbest", "stat"],
+        ["tune"],
+        ["rerank"],
+        ["demo"],
+    ):
         code, out, _ = cli(*command, "--help")
         assert code == 0
         assert "Usage: dragoman" in out

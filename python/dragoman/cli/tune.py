@@ -17,7 +17,7 @@ from dragoman.errors import InputError
 from dragoman.files import read_parallel, write_text
 from dragoman.metrics import External, metric_from
 from dragoman.significance import Interval
-from dragoman.tune import Pool, Tuned, judge, sweep, tune_pool, tuner_from
+from dragoman.tune import Options, Pool, Tuned, judge, sweep, tune_pool, tuner_from
 from dragoman.types import Candidates, Metric, Names, Weights
 
 __all__ = ["rerank", "tune"]
@@ -100,17 +100,16 @@ def tune(
     if grid and other is None:
         raise click.UsageError("--sweep chooses on held-out sentences: add --held-out 0.2, or lists of their own")
     _writable(out, trace)
-    options = {"start": first, "held_out": other, "fixed": fixed, "bounds": limits, "seed": seed}
+    options: Options = {"start": first, "fixed": fixed, "bounds": limits, "seed": seed, "resume": resume}
     with steps(form.name, form.scale if form.higher_is_better else -form.scale) as progress:
-        if len(variants) == 1:
-            found = tune_pool(
-                pool, variants[0][1], checkpoint=Path(f"{out}.checkpoint"), resume=resume,
-                trace=Path(trace) if trace else None, progress=progress, **options,  # type: ignore[arg-type]
-            )  # fmt: skip
-            tried = None
-        else:
-            tried = sweep.run(pool, variants, out, resume, progress, **options)
+        options["progress"] = progress
+        if grid:
+            tried = sweep.run(pool, variants, other, out, options)
             found = sweep.best(tried, form)
+        else:
+            tried = None
+            options["checkpoint"], options["trace"] = Path(f"{out}.checkpoint"), Path(trace) if trace else None
+            found = tune_pool(pool, made, held_out=other, **options)
     info: dict[str, str | int | float] = {
         "tuner": found.tuner,
         "metric": found.metric,

@@ -10,7 +10,7 @@ from dragoman.tune.mira import Mira
 from dragoman.tune.online import Online
 from dragoman.tune.pro import Pro
 from dragoman.tune.risk import Risk
-from dragoman.tune.run import Tuned, judge, tune, tune_pool
+from dragoman.tune.run import Options, Tuned, judge, tune, tune_pool
 
 __all__ = [
     "TUNERS",
@@ -18,6 +18,7 @@ __all__ = [
     "Mert",
     "Mira",
     "Online",
+    "Options",
     "Pool",
     "Pro",
     "Risk",

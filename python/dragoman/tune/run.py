@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TYPE_CHECKING, TypedDict
 
 import numpy as np
 
@@ -13,12 +14,15 @@ from dragoman._core import best_per_group
 from dragoman.config import closest, describe
 from dragoman.errors import InputError, OptionError, TuningError
 from dragoman.significance import Interval, confidence
-from dragoman.tune.base import Limits, Pool, State, Tuner
+from dragoman.tune.base import Limits, Pool, Session, State, Tuner
 from dragoman.tune.checkpoint import Checkpoint, Trace, fingerprint
 from dragoman.tune.start import starting_weights
 from dragoman.types import F64, Candidates, Metric, Weights
 
-__all__ = ["Tuned", "judge", "limits_of", "references_of", "tune", "tune_pool"]
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+__all__ = ["Options", "Tuned", "judge", "limits_of", "references_of", "tune", "tune_pool"]
 
 Bounds = dict[str, tuple[float, float]]
 _FEW = 2000
@@ -93,60 +97,55 @@ def limits_of(pool: Pool, start: F64, fixed: Sequence[str] = (), bounds: Bounds 
     return limits
 
 
+class Options(TypedDict, total=False):
+    """What a run can be told, besides its pool and its tuner."""
+
+    start: Weights | str
+    """Start weights, or "auto", "fit" or "ones" (see `dragoman.tune.start`)."""
+    fixed: Sequence[str]
+    """Features whose weights stay as they start."""
+    bounds: Bounds
+    """Lowest and highest weight of features."""
+    seed: int
+    checkpoint: Path | None
+    """Where the run is kept while it goes on; it is removed at the end."""
+    resume: bool
+    """Go on from the checkpoint, if there is one: the weights will be those of an undisturbed run."""
+    trace: Path | None
+    """A file for a JSON line about each step."""
+    progress: Callable[[State], None] | None
+    """Called after each step."""
+
+
 def tune(
     candidates: Candidates,
     references: Sequence[Sequence[str]],
     metric: Metric,
     tuner: Tuner,
     *,
-    start: Weights | str = "auto",
     held_out: tuple[Candidates, Sequence[Sequence[str]]] | None = None,
-    fixed: Sequence[str] = (),
-    bounds: Bounds | None = None,
-    seed: int = 0,
-    checkpoint: Path | None = None,
-    resume: bool = False,
-    trace: Path | None = None,
-    progress: Callable[[State], None] | None = None,
+    **options: Unpack[Options],
 ) -> Tuned:
-    """Weights for any n-best list.
+    """Weights for any n-best list: `references[i]` are the references of the sentence with id i.
 
-    `references[i]` are the references of the sentence with id i. `start` is a `Weights`, or "auto", "ones", "fit" (see
-    `dragoman.tune.start`). With a `checkpoint` file, a run that was killed goes on with `resume=True` and ends with
-    the same weights as an undisturbed one.
+    `held_out` is another list with its references, to judge the result on. See `Options` for the rest.
     """
-    pool = judge(candidates, references, metric)
     other = None if held_out is None else judge(*held_out, metric)
-    return tune_pool(
-        pool, tuner, start=start, held_out=other, fixed=fixed, bounds=bounds, seed=seed,
-        checkpoint=checkpoint, resume=resume, trace=trace, progress=progress,
-    )  # fmt: skip
+    return tune_pool(judge(candidates, references, metric), tuner, held_out=other, **options)
 
 
-def tune_pool(
-    pool: Pool,
-    tuner: Tuner,
-    *,
-    start: Weights | str = "auto",
-    held_out: Pool | None = None,
-    fixed: Sequence[str] = (),
-    bounds: Bounds | None = None,
-    seed: int = 0,
-    checkpoint: Path | None = None,
-    resume: bool = False,
-    trace: Path | None = None,
-    progress: Callable[[State], None] | None = None,
-) -> Tuned:
+def tune_pool(pool: Pool, tuner: Tuner, *, held_out: Pool | None = None, **options: Unpack[Options]) -> Tuned:
     """`tune` for candidates that are judged already."""
-    began = time.monotonic()
+    began, seed = time.monotonic(), options.get("seed", 0)
     if not (pool.spread(pool.sentence_gains()) > 0).any():
         raise TuningError(f"nothing to learn: no two candidates of any sentence differ in {pool.metric.name}")
-    first, warnings = starting_weights(pool, start)
-    limits = limits_of(pool, first, fixed, bounds)
+    first, warnings = starting_weights(pool, options.get("start", "auto"))
+    limits = limits_of(pool, first, options.get("fixed", ()), options.get("bounds"))
     first = limits.clip(first)
-    keeper = Checkpoint(checkpoint, fingerprint(pool, tuner, limits, first, seed)) if checkpoint else None
-    tracer = Trace(trace) if trace else None
-    state, records = _steps(pool, tuner, limits, first, seed, keeper, resume, tracer, progress)
+    path = options.get("checkpoint")
+    keeper = Checkpoint(path, fingerprint(pool, tuner, limits, first, seed)) if path else None
+    session = tuner.session(pool, limits, seed)
+    state, records = _steps(session, first, keeper, options)
     result = _verdict(pool, held_out, first, state, limits, tuner, seed, time.monotonic() - began)
     if keeper:
         keeper.remove()
@@ -154,19 +153,12 @@ def tune_pool(
 
 
 def _steps(
-    pool: Pool,
-    tuner: Tuner,
-    limits: Limits,
-    first: F64,
-    seed: int,
-    keeper: Checkpoint | None,
-    resume: bool,
-    trace: Trace | None,
-    progress: Callable[[State], None] | None,
+    session: Session, first: F64, keeper: Checkpoint | None, options: Options
 ) -> tuple[State, list[dict[str, float]]]:
     """Steps until done; each is saved, traced and shown."""
-    session = tuner.session(pool, limits, seed)
-    state = (keeper.load() if keeper and resume else None) or session.begin(first)
+    path, progress = options.get("trace"), options.get("progress")
+    trace = Trace(path) if path else None
+    state = (keeper.load() if keeper and options.get("resume") else None) or session.begin(first)
     if trace:
         trace.begin(state.step)
     records: list[dict[str, float]] = []

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import product
 from pathlib import Path
-from typing import Any
 
 from dragoman.config import changed
 from dragoman.errors import OptionError
-from dragoman.tune.base import Pool, State, Tuner
-from dragoman.tune.run import Tuned, tune_pool
+from dragoman.tune.base import Pool, Tuner
+from dragoman.tune.run import Options, Tuned, tune_pool
 from dragoman.types import Metric
 
 __all__ = ["best", "run", "variants"]
@@ -34,19 +33,14 @@ def variants(tuner: Tuner, grid: Sequence[str]) -> list[Variant]:
 
 
 def run(
-    pool: Pool,
-    tuners: Sequence[Variant],
-    out: str,
-    resume: bool = False,
-    progress: Callable[[State], None] | None = None,
-    **options: Any,
+    pool: Pool, tuners: Sequence[Variant], held_out: Pool | None, out: str, options: Options
 ) -> list[tuple[str, Tuned]]:
     """Runs every variant, two at a time; each has a checkpoint of its own next to `out`."""
 
     def one(numbered: tuple[int, Variant]) -> tuple[str, Tuned]:
         number, (name, tuner) = numbered
-        checkpoint = Path(f"{out}.checkpoint.{number}")
-        return name, tune_pool(pool, tuner, checkpoint=checkpoint, resume=resume, progress=progress, **options)
+        mine: Options = {**options, "checkpoint": Path(f"{out}.checkpoint.{number}")}
+        return name, tune_pool(pool, tuner, held_out=held_out, **mine)
 
     # Kernels release the interpreter and share its threads, so a second run fills the gaps of the first.
     with ThreadPoolExecutor(max_workers=2) as workers:
