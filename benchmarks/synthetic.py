@@ -29,8 +29,14 @@ from dragoman.tune.surface import Surface
 from dragoman.types import F64
 
 F32 = npt.NDArray[np.float32]
-METHODS = {"gradient": "gradient+coordinate", "coordinate": "coordinate", "powell": "powell", "random": "random"}
-"""The gradient finder ends with a round of coordinates, and goes on if that helped (footnote 8)."""
+METHODS = {
+    "gradient": "gradient+coordinate",
+    "natural": "natural+coordinate",
+    "coordinate": "coordinate",
+    "powell": "powell",
+    "random": "random",
+}
+"""The gradient finders end with a round of coordinates, and go on if that helped (footnote 8)."""
 
 
 @dataclass(frozen=True)
@@ -103,7 +109,7 @@ def search(data: Data, method: str, size: Size, seed: int) -> Climb:
         spreads=np.full(width, 500.0),
     )
     parts = strategies(METHODS[method], "cyclic", size.random)
-    ascend(climb, parts, 100 if method == "gradient" else size.passes)
+    ascend(climb, parts, 100 if method in {"gradient", "natural"} else size.passes)
     return climb
 
 
@@ -157,7 +163,7 @@ def plot(rows: list[dict[str, Any]], size: Size, folder: Path) -> None:
     figure.savefig(folder / "figure2.png", dpi=120)
     figure, axis = plt.subplots(figsize=(6, 4))
     for row in rows:
-        if row["features"] == size.traced and row["method"] in {"gradient", "coordinate"}:
+        if row["features"] == size.traced and row["method"] in {"gradient", "natural", "coordinate"}:
             axis.plot(range(1, len(row["history"]) + 1), row["history"], label=f"{row['method']}, {row['data']}")
     axis.set(xlabel=f"line searches ({size.traced} features)", ylabel="score", xscale="log")
     axis.legend()

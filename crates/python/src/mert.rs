@@ -3,7 +3,7 @@
 use crate::columns::check_spans;
 use crate::errors::invalid;
 use dragoman_tune::mert::columns::{Column, Columns, advance, combine, dots, spreads};
-use dragoman_tune::mert::expected::{expect, pull};
+use dragoman_tune::mert::expected::{expect, pull, worth};
 use dragoman_tune::mert::line::{Intervals, Judged, search, search_column, total};
 use numpy::{
     IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, PyReadwriteArray1,
@@ -268,7 +268,23 @@ impl LinePool {
     ) -> PyResult<Row<'py>> {
         let (chances, slope) = (chances.as_slice()?, slope.as_slice()?);
         self.check(chances, "probabilities")?;
-        Ok(self.with(py, |columns, pool| dots(columns, &pull(chances, slope, pool)))?.into_pyarray(py))
+        let found = self.with(py, |columns, pool| {
+            (slope.len() == pool.width).then(|| dots(columns, &pull(chances, &worth(slope, pool), pool)))
+        })?;
+        Ok(found.ok_or_else(|| invalid("expected a derivative by each statistic"))?.into_pyarray(py))
+    }
+
+    /// The covariance of each feature with `values` within sentences, summed over sentences.
+    fn covary<'py>(
+        &self,
+        py: Python<'py>,
+        chances: PyReadonlyArray1<'py, f64>,
+        values: PyReadonlyArray1<'py, f64>,
+    ) -> PyResult<Row<'py>> {
+        let (chances, values) = (chances.as_slice()?, values.as_slice()?);
+        self.check(chances, "probabilities")?;
+        self.check(values, "values")?;
+        Ok(self.with(py, |columns, pool| dots(columns, &pull(chances, values, pool)))?.into_pyarray(py))
     }
 }
 

@@ -13,6 +13,8 @@ __all__ = ["ExpectedGain"]
 
 _STEP = 1e-5
 """Relative step of the central differences: their error is of the order of its square."""
+_SOLVED = 1e-4
+"""Conjugate gradients end when the residue is this small, squared and relative."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,6 +41,30 @@ class ExpectedGain:
         """
         chances, expected = self.surface.lines.expect(scores, mu)
         return mu * self.surface.lines.gradient(chances, self._slope(expected))
+
+    def natural(self, scores: F64, mu: float, steps: int, less: F64) -> F64:
+        """The natural gradient F^-1 (g - less), to a few digits: it does not depend on how features are scaled.
+
+        F = mu^2 sum Cov(h) is the Fisher information of P. The system is solved by conjugate gradients with products
+        only, so F is never stored. Where mu is small this is the least-squares fit of the gains by the features,
+        while g itself is off by the chance correlations of the features: by sqrt(features / candidates).
+        """
+        chances, expected = self.surface.lines.expect(scores, mu)
+        residue = mu * self.surface.lines.gradient(chances, self._slope(expected)) - less
+        solution, towards = np.zeros_like(residue), residue.copy()
+        size = first = float(residue @ residue)
+        for _ in range(steps):
+            if size <= _SOLVED * first:
+                break
+            image = self.surface.lines.covary(chances, self.surface.product(towards))
+            bend = float(towards @ image)
+            if not bend > 0.0:
+                break
+            solution += size / bend * towards
+            residue -= size / bend * image
+            size, last = float(residue @ residue), size
+            towards = residue + size / last * towards
+        return solution / mu**2
 
     def _slope(self, expected: F64) -> F64:
         """The derivative of the gain by each expected statistic."""

@@ -35,23 +35,25 @@ fn mean(chances: &[f64], pool: Judged<'_>, sentence: usize) -> Vec<f64> {
     sums
 }
 
-/// How much the score gains by each candidate's model score, over μ: `P (q - E[q])` within its sentence, where
-/// `q` is the candidate's statistics times `slope`, the derivative of the score by the expected statistics.
+/// How each candidate's model score moves the expectation of `values`, over μ: `P (q - E[q])` in its sentence.
 ///
-/// Summed with the features this is the gradient: the `E[h]` of the paper's formula cancels, for the factors of
-/// a sentence add up to nothing.
-pub fn pull(chances: &[f64], slope: &[f64], pool: Judged<'_>) -> Vec<f64> {
+/// Summed with the features this is a gradient by the weights: the `E[h]` of the paper's formula cancels, for the
+/// factors of a sentence add up to nothing.
+pub fn pull(chances: &[f64], values: &[f64], pool: Judged<'_>) -> Vec<f64> {
     let sentence = |s: usize| {
-        let span = pool.span(s);
-        let value = |i: usize| pool.row(i as u32).iter().zip(slope).map(|(x, v)| x * v).sum::<f64>();
-        let gains: Vec<f64> = span.clone().map(value).collect();
-        let chances = &chances[span];
-        let mean: f64 = chances.iter().zip(&gains).map(|(p, q)| p * q).sum();
-        chances.iter().zip(&gains).map(|(p, q)| p * (q - mean)).collect()
+        let (chances, values) = (&chances[pool.span(s)], &values[pool.span(s)]);
+        let mean: f64 = chances.iter().zip(values).map(|(p, q)| p * q).sum();
+        chances.iter().zip(values).map(|(p, q)| p * (q - mean)).collect()
     };
     let lists: Vec<Vec<f64>> =
         (0..pool.sentences()).into_par_iter().with_min_len(TASK).map(sentence).collect();
     lists.concat()
+}
+
+/// The statistics of each candidate times `slope`: what it is worth where the score has that derivative.
+pub fn worth(slope: &[f64], pool: Judged<'_>) -> Vec<f64> {
+    let value = |row: &[f64]| row.iter().zip(slope).map(|(x, v)| x * v).sum();
+    pool.statistics.par_chunks(pool.width.max(1)).with_min_len(1024).map(value).collect()
 }
 
 #[cfg(test)]
@@ -67,7 +69,9 @@ mod tests {
         assert_eq!((chances, even), (vec![0.5, 0.5, 1.0], vec![7.0, 2.5]));
         let (sharp, one) = expect(&[2.0, 1.0, 0.0], 1e3, pool);
         assert_eq!(one, [6.0, 2.0]);
-        assert_eq!(pull(&sharp, &[1.0, 1.0], pool), [0.0, 0.0, 0.0]);
-        assert_eq!(pull(&[0.5, 0.5, 1.0], &[1.0, 1.0], pool), [-0.75, 0.75, 0.0]);
+        let values = worth(&[1.0, 1.0], pool);
+        assert_eq!(values, [1.0, 4.0, 7.0]);
+        assert_eq!(pull(&sharp, &values, pool), [0.0, 0.0, 0.0]);
+        assert_eq!(pull(&[0.5, 0.5, 1.0], &values, pool), [-0.75, 0.75, 0.0]);
     }
 }

@@ -31,6 +31,8 @@ __all__ = [
 ]
 
 Order = Literal["cyclic", "steepest"]
+_NATURAL_STEPS = 5
+"""Enough for two digits where lists are long against the number of features."""
 
 
 class Strategy(Protocol):
@@ -125,6 +127,9 @@ class Gradient:
     mu_first: float = 0.01
     mu_last: float = 1000.0
     factor: float = 2.0
+    natural: int = 0
+    """Steps towards the natural gradient, which corrects for the scale and the chance correlations of features;
+    0 for the plain one of the paper."""
     most: int = 10_000
     """Line searches in one round at most."""
 
@@ -139,7 +144,11 @@ class Gradient:
         mu, moved = self.mu_first, False
         while mu <= self.mu_last and climb.searches < end:
             norm = float(np.abs(climb.weights).sum()) or 1.0
-            gradient = expected.gradient(climb.scores, mu / norm) - climb.penalty.gradient(climb.weights)
+            less = climb.penalty.gradient(climb.weights)
+            if self.natural:
+                gradient = expected.natural(climb.scores, mu / norm, self.natural, less)
+            else:
+                gradient = expected.gradient(climb.scores, mu / norm) - less
             if climb.improve(_scaled(gradient, climb.weights)) > 0.0:
                 moved = True
             else:
@@ -158,11 +167,11 @@ def _scaled(direction: F64, weights: F64) -> F64:
 def strategies(names: str, order: Order, random: int) -> list[Strategy]:
     """The strategies of a text form such as `gradient+coordinate`, in that order, with fresh memories.
 
-    `coordinate` and `random` together are one set. Beside `gradient`, a sweep ends with its first move (the paper's
+    `coordinate` and `random` together are one set. Beside a gradient, a sweep ends with its first move (the paper's
     footnote 8).
     """
     wanted = names.split("+")
-    known = {"coordinate", "random", "powell", "gradient"}
+    known = {"coordinate", "random", "powell", "gradient", "natural"}
     for name in wanted:
         if name not in known or wanted.count(name) > 1:
             raise OptionError(f"mert: directions `{names}`: unknown or twice: `{name}`; {closest(name, known)}")
@@ -170,10 +179,10 @@ def strategies(names: str, order: Order, random: int) -> list[Strategy]:
     for name in wanted:
         if name == "powell":
             made.append(Powell())
-        elif name == "gradient":
-            made.append(Gradient())
+        elif name in {"gradient", "natural"}:
+            made.append(Gradient(natural=_NATURAL_STEPS if name == "natural" else 0))
         elif not any(isinstance(strategy, Sweep) for strategy in made):
-            impatient = "gradient" in wanted
+            impatient = not {"gradient", "natural"}.isdisjoint(wanted)
             made.append(Sweep("coordinate" in wanted, random if "random" in wanted else 0, order, impatient))
     return made
 

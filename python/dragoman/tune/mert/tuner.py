@@ -32,7 +32,7 @@ class Mert:
     """
 
     directions: str = "coordinate"
-    """`coordinate`, `random`, `powell`, `gradient`, or several: `coordinate+random`, `gradient+coordinate`."""
+    """`coordinate`, `random`, `powell`, `gradient`, `natural`, or several joined: `gradient+coordinate`."""
     order: Order = "cyclic"
     """Move along every line that helps, or only along the best of a round (`steepest`, as Moses does)."""
     random_directions: int = 10

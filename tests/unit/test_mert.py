@@ -1,0 +1,323 @@
+"""MERT as a tuner: limits, restarts, resuming, and that it never ends below its start."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import pytest
+
+from dragoman._core import LinePool
+from dragoman.errors import OptionError
+from dragoman.metrics import Bleu, External
+from dragoman.tune.base import Limits, Pool, Session, State, Tuner
+from dragoman.tune.expected import ExpectedGain
+from dragoman.tune.mert import Mert
+from dragoman.tune.mert.climb import Climb
+from dragoman.tune.mert.regularise import Plain
+from dragoman.tune.surface import Surface
+from dragoman.types import F64, Candidates, Features, Metric, Names, Texts, Weights
+
+DIRECTIONS = ["coordinate", "powell", "random", "gradient", "coordinate+random", "gradient+coordinate"]
+
+
+def make_pool(
+    seed: int = 0, sentences: int = 30, width: int = 6, metric: Metric | None = None, fill: float = 1.0
+) -> Pool:
+    """Lists of 0 to 12 candidates; features know something about the statistics."""
+    rng = np.random.default_rng(seed)
+    sizes = rng.integers(1, 13, sentences)
+    sizes[3] = 0
+    n = int(sizes.sum())
+    quality = rng.standard_normal(n)
+    matrix = rng.standard_normal((n, width)) + quality[:, None] * rng.uniform(-0.5, 1.0, width)
+    matrix *= rng.random((n, width)) < fill
+    metric = metric or Bleu(tokenize="none")
+    if metric.width == 2:
+        statistics = np.stack([quality, np.ones(n)], axis=1)
+    else:
+        length = rng.integers(8, 30, n)
+        matches = [rng.binomial(length, 1 / (1 + np.exp(-quality)))]
+        for _ in range(3):
+            matches.append(rng.binomial(matches[-1], 0.7))
+        totals = [length - k for k in range(4)]
+        statistics = np.stack([length, np.full(n, 20), *matches, *totals], axis=1).astype(np.float64)
+    rows, columns = np.nonzero(matrix)
+    starts = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=n))]).astype(np.int64)
+    names = Names([f"f{i}" for i in range(width)])
+    features = Features(names, starts, columns.astype(np.uint32), matrix[rows, columns])
+    bounds = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    ids = Texts([str(i) for i in range(sentences)])
+    return Pool(Candidates(ids, bounds, Texts([""] * n), features), metric, statistics)
+
+
+def run(pool: Pool, tuner: Mert, start: F64, limits: Limits | None = None, seed: int = 5) -> State:
+    session = tuner.session(pool, limits or Limits.none(pool.width), seed)
+    state = session.begin(start)
+    while not state.done:
+        state = session.step(state)
+    return state
+
+
+def test_it_is_a_tuner() -> None:
+    tuner = Mert()
+    assert isinstance(tuner, Tuner)
+    assert isinstance(tuner.session(make_pool(), Limits.none(6), 0), Session)
+    assert tuner.never_worse
+    assert not Mert(regulariser="l0", strength=0.1).never_worse
+
+
+@pytest.mark.parametrize("directions", DIRECTIONS)
+@pytest.mark.parametrize("order", ["cyclic", "steepest"])
+@pytest.mark.parametrize("fill", [1.0, 0.15])
+def test_every_finder_improves_and_tells_the_truth(directions: str, order: Any, fill: float) -> None:
+    pool = make_pool(fill=fill)
+    start = np.ones(pool.width)
+    state = run(pool, Mert(directions, order, starts=3), start)
+    assert state.record["gain"] == pool.corpus_gain(state.weights)
+    assert state.record["gain"] > pool.corpus_gain(start)
+    assert state.record["starts"] == 3
+    assert np.abs(state.weights).sum() == pytest.approx(1.0)
+
+
+def test_error_rates_go_down() -> None:
+    pool = make_pool(metric=External(higher_is_better=False))
+    start = np.ones(pool.width)
+    state = run(pool, Mert(starts=2), start)
+    before, after = (pool.statistics[pool.choice(w)].sum(axis=0) for w in (start, state.weights))
+    assert pool.metric.score(after) < pool.metric.score(before)
+
+
+def test_a_metric_in_plain_python_with_fractions() -> None:
+    class Odd(External):
+        def score(self, statistics: F64) -> F64:
+            total, count = statistics[..., 0], statistics[..., 1]
+            return np.tanh(total / (3.0 * count))
+
+    pool = make_pool(metric=Odd())
+    state = run(pool, Mert(starts=2, directions="gradient+coordinate"), np.ones(pool.width))
+    assert state.record["gain"] == pool.corpus_gain(state.weights) > pool.corpus_gain(np.ones(pool.width))
+
+
+def test_more_starts_never_hurt() -> None:
+    pool = make_pool(seed=3)
+    gains = [run(pool, Mert(starts=k), np.ones(pool.width)).record["gain"] for k in (1, 4, 12)]
+    assert gains == sorted(gains)
+    assert gains[-1] > gains[0]
+
+
+@pytest.mark.parametrize("restart", ["uniform", "walk"])
+@pytest.mark.parametrize("directions", ["coordinate", "gradient+coordinate", "random"])
+def test_limits_hold_exactly(restart: Any, directions: str) -> None:
+    pool = make_pool(seed=2)
+    lower = np.array([-np.inf, 0.0, -0.25, 0.4, -np.inf, 0.1])
+    upper = np.array([np.inf, np.inf, 0.25, 0.4, 0.0, 0.2])
+    limits = Limits(lower, upper)
+    start = np.full(pool.width, 0.3)
+    state = run(pool, Mert(directions, starts=6, restart=restart), start, limits)
+    assert (lower <= state.weights).all()
+    assert (state.weights <= upper).all()
+    assert state.weights[3] == 0.4
+    assert state.record["gain"] > pool.corpus_gain(limits.clip(start))
+
+
+def test_everything_fixed_is_no_search() -> None:
+    pool = make_pool()
+    start = np.arange(1.0, 7.0)
+    state = run(pool, Mert("gradient+coordinate", starts=2), start, Limits(start, start))
+    np.testing.assert_array_equal(state.weights, start)
+
+
+@pytest.mark.parametrize("restart", ["uniform", "walk"])
+def test_a_saved_state_resumes_bit_for_bit(restart: Any) -> None:
+    pool = make_pool(seed=1)
+    tuner = Mert("coordinate+random", starts=9, together=2, restart=restart)
+    whole = run(pool, tuner, np.ones(pool.width))
+    state = tuner.session(pool, Limits.none(pool.width), 5).begin(np.ones(pool.width))
+    steps = 0
+    while not state.done:
+        packed = msgspec.msgpack.encode(
+            {
+                "weights": state.weights.tobytes(),
+                "step": state.step,
+                "memory": {k: v.tobytes() if isinstance(v, np.ndarray) else v for k, v in state.memory.items()},
+            }
+        )
+        saved = msgspec.msgpack.decode(packed)
+        memory = {k: np.frombuffer(v) if isinstance(v, bytes) else v for k, v in saved["memory"].items()}
+        state = State(np.frombuffer(saved["weights"]), saved["step"], memory=memory)
+        state = tuner.session(pool, Limits.none(pool.width), 5).step(state)
+        steps += 1
+    assert steps == 5
+    np.testing.assert_array_equal(state.weights, whole.weights)
+    assert state.record == whole.record
+
+
+def test_together_changes_nothing_but_the_clock() -> None:
+    pool = make_pool(seed=4)
+    one, many = (run(pool, Mert(starts=5, together=k), np.ones(pool.width)) for k in (1, 5))
+    np.testing.assert_array_equal(one.weights, many.weights)
+
+
+def test_the_scale_of_the_start_does_not_matter() -> None:
+    pool = make_pool(seed=6)
+    start = np.linspace(0.5, -1.0, pool.width)
+    one, two = (run(pool, Mert(starts=3), factor * start) for factor in (1.0, 1024.0))
+    np.testing.assert_array_equal(one.weights, two.weights)
+
+
+def test_threads_change_nothing(tmp_path: Path) -> None:
+    script = tmp_path / "run.py"
+    script.write_text(
+        f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r})\n"
+        "import numpy as np, test_mert as t\n"
+        "s = t.run(t.make_pool(seed=8), t.Mert('gradient+coordinate', starts=3), np.ones(6))\n"
+        "print(s.weights.tobytes().hex())\n"
+    )
+    outputs = {
+        subprocess.run(
+            [sys.executable, script],
+            env={**os.environ, "RAYON_NUM_THREADS": str(threads)},
+            check=True,
+            capture_output=True,
+            text=True,
+        ).stdout
+        for threads in (1, 2, 5)
+    }
+    assert len(outputs) == 1
+
+
+@pytest.mark.parametrize("regulariser", ["l2", "l2-fixed", "l2-normalised", "l0"])
+@pytest.mark.parametrize("directions", ["coordinate", "gradient+coordinate"])
+def test_regularised_objectives_rise(regulariser: Any, directions: str) -> None:
+    pool = make_pool(seed=7)
+    start = np.full(pool.width, 0.5)
+    fixed = "f2" if regulariser == "l2-fixed" else None
+    tuner = Mert(directions, starts=3, regulariser=regulariser, strength=0.05, fixed=fixed)
+    session = tuner.session(pool, Limits.none(pool.width), 5)
+    begun = session.begin(start)
+    state = run(pool, tuner, start)
+    assert state.record["objective"] > begun.record["objective"]
+    assert state.record["objective"] <= state.record["gain"]
+    if fixed:
+        assert state.weights[2] == 0.5
+
+
+def test_l0_empties_and_l2_holds_back() -> None:
+    pool = make_pool(seed=7)
+    start = np.full(pool.width, 0.5)
+    sparse = run(pool, Mert(regulariser="l0", strength=0.02, starts=4), start)
+    assert np.count_nonzero(sparse.weights) < pool.width
+    origin = Weights(pool.candidates.features.names, np.linspace(0.0, 1.0, pool.width))
+    far, near = (
+        run(pool, Mert(regulariser="l2", strength=strength, origin=origin, starts=4), start)
+        for strength in (1e-6, 10.0)
+    )
+    distances = [float(np.linalg.norm(state.weights - origin.values)) for state in (far, near)]
+    assert distances[1] < 0.1 < distances[0]
+
+
+def test_options_that_make_no_sense() -> None:
+    for options in (
+        {"directions": "downhill"},
+        {"directions": "random+random"},
+        {"regulariser": "l3"},
+        {"starts": 0},
+        {"tolerance": -1.0},
+        {"strength": float("nan")},
+        {"regulariser": "l2-fixed"},
+        {"fixed": "f1"},
+    ):
+        with pytest.raises(OptionError, match="mert"):
+            Mert(**options)  # type: ignore[arg-type]
+    pool = make_pool()
+    tuner = Mert(regulariser="l2-fixed", fixed="f0", strength=1.0)
+    with pytest.raises(OptionError, match="must not start at 0"):
+        tuner.session(pool, Limits.none(6), 0).begin(np.zeros(6))
+    with pytest.raises(OptionError, match="no feature"):
+        replace(tuner, fixed="g").session(pool, Limits.none(6), 0)
+
+
+@pytest.mark.parametrize("fill", [1.0, 0.15])
+@pytest.mark.parametrize("metric", [Bleu(tokenize="none"), External()])
+@pytest.mark.parametrize("mu", [0.05, 1.0, 3.0])
+def test_the_gradient_is_that_of_finite_differences(fill: float, metric: Metric, mu: float) -> None:
+    pool = make_pool(seed=9, metric=metric, fill=fill)
+    surface = Surface.of(pool)
+    expected = ExpectedGain(surface)
+    weights = np.random.default_rng(0).uniform(-1.0, 1.0, pool.width)
+    slopes = np.empty(pool.width)
+    for i in range(pool.width):
+        step = 1e-5 * (np.arange(pool.width) == i)
+        slopes[i] = (expected.value(weights + step, mu) - expected.value(weights - step, mu)) / 2e-5
+    gradient = expected.gradient(surface.product(weights), mu)
+    np.testing.assert_allclose(gradient, slopes, rtol=1e-4, atol=1e-9)
+
+
+def test_expected_gain_sharpens_to_the_gain() -> None:
+    pool = make_pool(seed=9)
+    surface = Surface.of(pool)
+    weights = np.linspace(1.0, -0.5, pool.width)
+    assert ExpectedGain(surface).value(weights, 1e7) == pytest.approx(pool.corpus_gain(weights), abs=1e-9)
+
+
+def test_scores_follow_the_moves() -> None:
+    """After many coordinate moves, the running scores are those of the weights (footnote 6)."""
+    for fill in (1.0, 0.1):
+        pool = make_pool(seed=11, fill=fill)
+        surface, limits = Surface.of(pool), Limits.none(pool.width)
+        rng = np.random.default_rng(0)
+        start = np.ones(pool.width)
+        climb = Climb(surface, Plain(), limits, start, tolerance=-np.inf, rng=rng, spreads=start)
+        for turn in range(40):
+            climb.improve(turn % pool.width)
+            assert climb.value == pytest.approx(pool.corpus_gain(climb.weights))
+        np.testing.assert_allclose(climb.scores, pool.model_scores(climb.weights), atol=1e-9)
+
+
+def test_the_handle_checks_its_arguments() -> None:
+    pool = make_pool()
+    lines = Surface.of(pool).lines
+    scores, total = np.zeros(len(lines)), np.zeros(10)
+    assert (lines.width, len(lines), lines.dense) == (6, pool.candidates.size, True)
+    assert not Surface.of(make_pool(fill=0.1)).lines.dense
+    short = np.zeros(3)
+    starts, statistics = pool.candidates.starts, pool.statistics
+    for bad in (
+        lambda: lines.search(short, scores),
+        lambda: lines.search(scores, short),
+        lambda: lines.search_feature(scores, 6, total),
+        lambda: lines.search_feature(scores, 0, short),
+        lambda: lines.combine(short),
+        lambda: lines.advance(9, scores, 1.0),
+        lambda: lines.total(short),
+        lambda: lines.expect(short, 1.0),
+        lambda: lines.gradient(short, total),
+        lambda: lines.gradient(scores, short),
+        lambda: LinePool.from_matrix(starts, np.zeros((2, 5)), statistics),
+        lambda: LinePool.from_matrix(starts, np.zeros((len(lines), 2)).T, statistics),
+    ):
+        with pytest.raises(OptionError):
+            bad()
+
+
+def test_narrow_matrices_are_searched_where_they_lie() -> None:
+    pool = make_pool()
+    matrix = np.ascontiguousarray(pool.dense.T, dtype=np.float32)
+    narrow = Surface.of_matrix(pool.candidates.starts, matrix, pool.statistics, pool.metric)
+    wide = Surface.of_matrix(pool.candidates.starts, matrix.astype(np.float64), pool.statistics, pool.metric)
+    weights = np.ones(pool.width)
+    scores = narrow.product(weights)
+    np.testing.assert_array_equal(scores, wide.product(weights))
+    total = narrow.lines.total(scores)
+    for feature in range(pool.width):
+        for one, other in zip(
+            narrow.search(scores, total, feature, None), wide.search(scores, total, feature, None), strict=True
+        ):
+            np.testing.assert_array_equal(one, other)
