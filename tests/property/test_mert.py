@@ -2,113 +2,169 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dragoman._core import best_per_group
 from dragoman.metrics import Bleu, External
 from dragoman.tune.base import Limits
 from dragoman.tune.mert.climb import Climb
-from dragoman.tune.mert.regularise import REGULARISERS, L0, L2, L2Fixed, L2Normalised, Line, Plain, Regulariser
-from dragoman.tune.surface import Surface
-from dragoman.types import F64, Metric
+from dragoman.tune.mert.regularise import L0, L2, L2Fixed, L2Normalised, Plain, Regulariser
+from dragoman.tune.surface import Direction, Surface
+from dragoman.types import F64, I64, Metric
 
 SEEDS = st.integers(0, 2**32 - 1)
+WIDTH = 4
 
 
-def small(seed: int, metric: Metric, whole: bool, fill: float = 1.0) -> tuple[Surface, F64, F64]:
-    """A small pool: its surface, its features (features, candidates) and its statistics."""
+@dataclass(frozen=True, eq=False)
+class Small:
+    """A small pool, with the slow way to judge weights."""
+
+    surface: Surface
+    matrix: F64
+    starts: I64
+    statistics: F64
+
+    @classmethod
+    def draw(cls, rng: np.random.Generator, metric: Metric, whole: bool) -> Small:
+        sizes = rng.integers(0, 7, 8)
+        n = int(sizes.sum())
+        matrix = rng.integers(-3, 4, (WIDTH, n)).astype(np.float64) if whole else rng.standard_normal((WIDTH, n))
+        matrix *= rng.random((WIDTH, n)) < 0.8
+        starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        statistics = rng.integers(1, 9, (n, metric.width)).astype(np.float64)
+        if metric.width == 2:
+            statistics = np.stack([rng.random(n), np.ones(n)], axis=1)
+        return cls(Surface.of_matrix(starts, matrix, statistics, metric), matrix, starts, statistics)
+
+    def total(self, scores: F64) -> F64:
+        best = best_per_group(scores, self.starts)
+        return np.asarray(self.statistics[best[best >= 0]].sum(axis=0))
+
+    def gain(self, scores: F64) -> float:
+        return float(self.surface.gains(self.total(scores)))
+
+
+@given(SEEDS, st.booleans())
+def test_intervals_hold_the_statistics_of_the_winners(seed: int, whole: bool) -> None:
     rng = np.random.default_rng(seed)
-    sizes = rng.integers(0, 7, 8)
-    n, width = int(sizes.sum()), 4
-    matrix = rng.integers(-3, 4, (width, n)).astype(np.float64) if whole else rng.standard_normal((width, n))
-    matrix *= rng.random((width, n)) < fill
-    starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-    statistics = rng.integers(0, 9, (n, metric.width)).astype(np.float64)
-    if metric.width == 2:
-        statistics = np.stack([rng.random(n), np.ones(n)], axis=1)
-    return Surface.of_matrix(starts, matrix, statistics, metric), matrix, starts
-
-
-def gain_at(surface: Surface, matrix: F64, starts: Any, statistics: F64, weights: F64) -> float:
-    best = best_per_group(matrix.T @ weights, starts)
-    return float(surface.gains(statistics[best[best >= 0]].sum(axis=0)))
-
-
-@given(SEEDS, st.booleans(), st.sampled_from([1.0, 0.3]))
-def test_intervals_hold_the_statistics_of_the_winners(seed: int, whole: bool, fill: float) -> None:
-    rng = np.random.default_rng(seed)
-    metric = External()
-    sizes = rng.integers(0, 7, 8)
-    n = int(sizes.sum())
-    starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-    draw = (lambda: rng.integers(-3, 4, n).astype(np.float64)) if whole else (lambda: rng.standard_normal(n))
-    scores, slopes = draw(), draw() * (rng.random(n) < fill)
-    statistics = np.stack([rng.random(n), np.ones(n)], axis=1)
-    surface = Surface.of_matrix(starts, slopes[None, :], statistics, metric)
-    corners, totals = surface.lines.search(scores, slopes)
+    pool = Small.draw(rng, External(), whole)
+    scores, slopes = pool.matrix[:2]
+    corners, totals = pool.surface.lines.search(scores, slopes)
     assert (np.diff(corners) > 0).all()
-    ends = np.concatenate([corners[:1] - 1, corners, corners[-1:] + 1]) if len(corners) else np.array([-1.0, 1.0])
-    probes = np.concatenate([(ends[1:] + ends[:-1]) / 2, rng.uniform(-5, 5, 20)])
-    for gamma in probes:
-        if np.abs(corners - gamma).min(initial=1.0) < 1e-9:
-            continue
-        best = best_per_group(scores + gamma * slopes, starts)
-        want = statistics[best[best >= 0]].sum(axis=0)
-        np.testing.assert_allclose(totals[np.searchsorted(corners, gamma)], want, rtol=1e-14)
+    ends = np.concatenate([[-10.0], corners, [10.0]])
+    for gamma in [*(ends[1:] + ends[:-1]) / 2, *rng.uniform(-5.0, 5.0, 20)]:
+        if np.abs(corners - gamma).min(initial=1.0) > 1e-9:
+            want = pool.total(scores + gamma * slopes)
+            np.testing.assert_allclose(totals[np.searchsorted(corners, gamma)], want, rtol=1e-14)
 
 
-def penalties(width: int, origin: F64) -> list[Regulariser]:
-    fixed = np.where(np.arange(width) == 0, 1.5, 0.0)
-    strong: list[Regulariser] = [L2(0.3, origin), L2Fixed(0.3, fixed), L2Normalised(2.0), L0(0.1)]
-    return [Plain(), *strong]
+@given(SEEDS, st.booleans())
+def test_a_feature_is_the_direction_of_its_column(seed: int, whole: bool) -> None:
+    rng = np.random.default_rng(seed)
+    pool = Small.draw(rng, External(), whole)
+    scores = rng.standard_normal(WIDTH) @ pool.matrix
+    total = pool.surface.lines.total(scores)
+    np.testing.assert_allclose(total, pool.total(scores), rtol=1e-14)
+    for feature in range(WIDTH):
+        by_feature = pool.surface.lines.search_feature(scores, feature, total)
+        by_slopes = pool.surface.lines.search(scores, np.ascontiguousarray(pool.matrix[feature]))
+        for one, other in zip(by_feature, by_slopes, strict=True):
+            np.testing.assert_array_equal(one, other)
 
 
-@pytest.mark.parametrize("kind", range(5))
-@pytest.mark.parametrize("metric", [External(), External(higher_is_better=False), Bleu(tokenize="none", smooth="add-k")])
-@given(SEEDS, st.booleans(), st.booleans())
-def test_the_best_point_is_that_of_a_dense_grid(kind: int, metric: Metric, seed: int, whole: bool, bounded: bool) -> None:
-    """No point of a grid (nor of a grid inside each interval) beats the regulariser's; and its value is true."""
-    surface, matrix, starts = small(seed, metric, whole)
-    rng = np.random.default_rng([seed, 1])
-    width = len(matrix)
-    weights = rng.integers(-2, 3, width).astype(np.float64) if whole else rng.standard_normal(width)
+def draw_penalty(kind: str, rng: np.random.Generator) -> Regulariser:
+    strength = float(rng.choice([0.01, 0.3, 3.0]))
+    made: dict[str, Regulariser] = {
+        "none": Plain(),
+        "l2": L2(strength, rng.standard_normal(WIDTH)),
+        "l2-fixed": L2Fixed(strength, np.array([1.5, 0.0, 0.0, 0.0])),
+        "l2-normalised": L2Normalised(strength),
+        "l0": L0(strength / 5),
+    }
+    return made[kind]
+
+
+def draw_line(rng: np.random.Generator, whole: bool) -> tuple[F64, Direction]:
+    """Weights and a direction that leaves the first weight alone (version 2 fixes it)."""
+    weights = rng.integers(-2, 3, WIDTH).astype(np.float64) if whole else rng.standard_normal(WIDTH)
     weights[0] = 1.5
-    direction = rng.standard_normal(width) * (rng.random(width) < 0.7)
+    if rng.random() < 0.5:
+        return weights, int(rng.integers(1, WIDTH))
+    direction = rng.standard_normal(WIDTH) * (rng.random(WIDTH) < 0.7)
     direction[0] = 0.0
-    towards = int(rng.integers(1, width)) if rng.random() < 0.5 else direction
-    penalty = penalties(width, rng.standard_normal(width))[kind]
-    limits = Limits(np.full(width, -2.5), np.full(width, 2.5)) if bounded else Limits.none(width)
-    climb = Climb(surface, penalty, limits, weights, tolerance=0.0, rng=rng, spreads=np.ones(width))
-    before = climb.value
+    return weights, direction
+
+
+def grid(corners: F64, crossings: F64, low: float, high: float) -> F64:
+    """Points at least .001 inside every interval, and those where weights vanish, from -6 to 6.
+
+    Intervals are taken at their full length, so that the points stay as far from corners as a regulariser does.
+    """
+    edges = np.concatenate([[low], corners[(corners > low) & (corners < high)], [high]])
+    parts = np.array([0.001, 0.01, 0.1, 0.25, 0.5, 0.75, 0.9, 0.99, 0.999])
+    inside = edges[:-1, None] + np.diff(edges)[:, None] * parts
+    wide = np.diff(edges) > 1e-6
+    points = np.concatenate([inside[wide].ravel(), np.linspace(-6.0, 6.0, 201)])
+    nearest = np.searchsorted(edges, points)
+    nearest = np.clip(nearest, 1, len(edges) - 1)
+    room = np.minimum(points - edges[nearest - 1], edges[nearest] - points)
+    points = points[
+        (points > low) & (points < high) & (room >= 0.001 * (edges[nearest] - edges[nearest - 1]) * (1 - 1e-6))
+    ]
+    zeros = crossings[(crossings > low) & (crossings < high)]
+    apart = [z for z in zeros if np.abs(corners - z).min(initial=1.0) > 1e-9]
+    points = np.concatenate([points, apart])
+    return np.asarray(points[np.abs(points) <= 6.0])
+
+
+@pytest.mark.parametrize("kind", ["none", "l2", "l2-fixed", "l2-normalised", "l0"])
+@pytest.mark.parametrize(
+    "metric", [External(), External(higher_is_better=False), Bleu(tokenize="none", smooth="add-k")], ids=str
+)
+@settings(max_examples=60)
+@given(SEEDS, st.booleans(), st.booleans())
+def test_no_point_of_a_grid_is_better(kind: str, metric: Metric, seed: int, whole: bool, bounded: bool) -> None:
+    rng = np.random.default_rng(seed)
+    pool, penalty = Small.draw(rng, metric, whole), draw_penalty(kind, rng)
+    weights, towards = draw_line(rng, whole)
+    vector = np.eye(WIDTH)[towards] if isinstance(towards, int) else towards
+    bound = 2.5 if bounded else np.inf
+    limits = Limits(np.full(WIDTH, -bound), np.full(WIDTH, bound))
+    climb = Climb(pool.surface, penalty, limits, weights, tolerance=0.0, rng=rng, spreads=np.ones(WIDTH))
+    weights = climb.weights
     step = climb.line(towards)
-    if step is None:
+    moving = vector != 0.0
+    if not moving.any():
+        assert step is None
         return
-    corners, _ = surface.search(climb.scores, climb.total, towards, None) if isinstance(towards, int) else (
-        surface.lines.search(climb.scores, surface.product(direction))
-    )
-    vector = np.eye(width)[towards] if isinstance(towards, int) else climb._admissible(direction)
-    assert step.value >= before - 1e-9 or not _inside_usable(corners)
-    low, high = climb._bounds(towards if isinstance(towards, int) else vector)
-    span = np.clip([-20.0, 20.0], low, high)
-    edges = np.concatenate([span[:1], corners[(corners > span[0]) & (corners < span[1])], span[1:]])
-    crossings = -weights[vector != 0] / vector[vector != 0]
-    grid = np.concatenate([np.linspace(*span, 101), *(np.linspace(a, b, 9)[1:-1] for a, b in zip(edges[:-1], edges[1:]))])
-    grid = np.concatenate([grid, crossings[(crossings >= span[0]) & (crossings <= span[1])]])
-    statistics = _statistics(surface, seed, metric)
-    slack = 2e-3 * (1.0 + 0.6 * 40.0 * 3) if kind in (1, 2, 3) else 1e-9
-    for gamma in grid:
-        if np.abs(corners - gamma).min(initial=1.0) < 1e-6 * max(1.0, abs(gamma)):
-            continue
+    assert step is not None
+    ends = (np.array([[-bound], [bound]]) - weights[moving]) / vector[moving]
+    low, high = max(ends.min(axis=0).max(), -1e3), min(ends.max(axis=0).min(), 1e3)
+    scores, slopes = climb.scores.copy(), vector @ pool.matrix
+    corners, _ = pool.surface.lines.search(scores, slopes)
+    crossings = -weights[moving] / vector[moving]
+    for gamma in grid(corners, crossings, low, high):
         point = weights + gamma * vector
-        point[np.abs(point) < 1e-12] = 0.0
-        value = gain_at(surface, matrix, starts, statistics, point) - penalty.value(point)
-        assert value <= step.value + slack * _edge_loss(penalty, weights, vector, edges, gamma)
+        point[moving] = np.where(crossings == gamma, 0.0, point[moving])
+        assert pool.gain(scores + gamma * slopes) - penalty.value(point) <= step.value + 1e-9
     climb.take(step)
-    true = gain_at(surface, matrix, starts, statistics, climb.weights) - penalty.value(climb.weights)
-    if step.total is not None:
-        assert true == pytest.approx(step.value, abs=1e-6)
+    if np.abs(corners - step.gamma).min(initial=1.0) > 1e-9:
+        true = pool.gain(scores + step.gamma * slopes) - penalty.value(climb.weights)
+        assert true == pytest.approx(step.value, abs=1e-9)
+    assert (np.abs(climb.weights) <= bound).all()
+
+
+@pytest.mark.parametrize("kind", ["l2", "l2-fixed", "l2-normalised"])
+@given(SEEDS)
+def test_penalties_have_the_gradients_they_claim(kind: str, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    penalty, weights = draw_penalty(kind, rng), rng.uniform(0.1, 1.0, WIDTH) * rng.choice([-1.0, 1.0], WIDTH)
+    steps = 1e-6 * np.eye(WIDTH)
+    slopes = [(penalty.value(weights + s) - penalty.value(weights - s)) / 2e-6 for s in steps]
+    np.testing.assert_allclose(penalty.gradient(weights), slopes, rtol=1e-5, atol=1e-7)

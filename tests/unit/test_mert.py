@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib.util
+import json
 import os
 import subprocess
 import sys
@@ -24,7 +26,7 @@ from dragoman.tune.mert.regularise import Plain
 from dragoman.tune.surface import Surface
 from dragoman.types import F64, Candidates, Features, Metric, Names, Texts, Weights
 
-DIRECTIONS = ["coordinate", "powell", "random", "gradient", "coordinate+random", "gradient+coordinate"]
+DIRECTIONS = ["coordinate", "powell", "random", "gradient", "natural", "coordinate+random", "gradient+coordinate"]
 
 
 def make_pool(
@@ -235,7 +237,7 @@ def test_options_that_make_no_sense() -> None:
         {"fixed": "f1"},
     ):
         with pytest.raises(OptionError, match="mert"):
-            Mert(**options)  # type: ignore[arg-type]
+            Mert(**options)
     pool = make_pool()
     tuner = Mert(regulariser="l2-fixed", fixed="f0", strength=1.0)
     with pytest.raises(OptionError, match="must not start at 0"):
@@ -321,3 +323,56 @@ def test_narrow_matrices_are_searched_where_they_lie() -> None:
             narrow.search(scores, total, feature, None), wide.search(scores, total, feature, None), strict=True
         ):
             np.testing.assert_array_equal(one, other)
+
+
+def test_the_natural_gradient_solves_the_fisher_system() -> None:
+    pool = make_pool(seed=9)
+    surface = Surface.of(pool)
+    expected, scores, mu = ExpectedGain(surface), surface.product(np.ones(pool.width)), 0.7
+    less = np.linspace(0.0, 0.01, pool.width)
+    chances, _ = surface.lines.expect(scores, mu)
+    fisher = np.zeros((pool.width, pool.width))
+    for start, end in zip(pool.candidates.starts, pool.candidates.starts[1:], strict=False):
+        rows, p = pool.dense[start:end], chances[start:end]
+        fisher += mu**2 * (rows.T * p) @ (rows - p @ rows)
+    want = np.linalg.solve(fisher, expected.gradient(scores, mu) - less)
+    np.testing.assert_allclose(expected.natural(scores, mu, 50, less), want, rtol=0.05, atol=0.02 * np.abs(want).max())
+
+
+def load(name: str) -> Any:
+    """A benchmark as a module."""
+    path = Path(__file__).parents[2] / "benchmarks" / f"{name}.py"
+    spec = importlib.util.spec_from_file_location(f"benchmark_{name}", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_benchmark_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    load("mert").main(["--sentences", "20", "--size", "15", "--width", "4", "--starts", "2"])
+    result = json.loads(capsys.readouterr().out)["dragoman"]
+    assert result["bleu"] > result["bleu_start"]
+
+
+def test_gold_weights_are_found_again(capsys: pytest.CaptureFixture[str]) -> None:
+    load("synthetic").main(["--quick", "--json"])
+    rows = json.loads(capsys.readouterr().out)
+    score = {(row["features"], row["data"], row["method"]): row["score"] for row in rows}
+    assert len(rows) == 20
+    for method in ("gradient", "natural"):
+        assert score[20, "clean", method] > 0.995
+        assert score[20, "clean", "coordinate"] < score[20, "clean", method]
+        assert score[20, "noisy", method] > score[20, "noisy", "random"]
+
+
+def test_what_is_given_to_moses(tmp_path: Path) -> None:
+    benchmark = load("mert")
+    pool = benchmark.make_pool(3, 2, 4)
+    benchmark.write_moses(pool, tmp_path)
+    scores = (tmp_path / "scores.dat").read_text().splitlines()
+    assert scores[0] == "SCORES_TXT_BEGIN_0 0 2 9 BLEU"
+    assert [int(x) for x in scores[1].split()[:2]] == pool.statistics[0, [2, 6]].astype(int).tolist()
+    assert len((tmp_path / "features.dat").read_text().splitlines()) == 3 * 4

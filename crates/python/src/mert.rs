@@ -7,6 +7,7 @@ use dragoman_tune::mert::expected::{expect, pull, worth};
 use dragoman_tune::mert::line::{Intervals, Judged, search, search_column, total};
 use numpy::{
     IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, PyReadwriteArray1,
+    PyUntypedArrayMethods,
 };
 use pyo3::prelude::*;
 
@@ -45,7 +46,9 @@ impl LinePool {
         if statistics.as_array().nrows() != size || u32::try_from(size).is_err() {
             return Err(invalid(format!("expected {size} rows of statistics, and fewer than 2^32")));
         }
-        statistics.as_slice()?;
+        if !statistics.is_c_contiguous() {
+            return Err(invalid("the statistics of a candidate must lie side by side in memory"));
+        }
         let statistics = statistics.as_array_owner();
         Ok(Self { starts, statistics, features, width })
     }
@@ -145,14 +148,19 @@ impl LinePool {
         matrix: &Bound<'_, PyAny>,
         statistics: PyReadonlyArray2<'_, f64>,
     ) -> PyResult<Self> {
-        let contiguous = "the feature matrix must be f64 or f32, in rows of memory";
+        let contiguous =
+            "the feature matrix must be f64 or f32, with the values of a feature side by side in memory";
         if let Ok(wide) = matrix.extract::<PyReadonlyArray2<'_, f64>>() {
-            wide.as_slice().map_err(|_| invalid(contiguous))?;
+            if !wide.is_c_contiguous() {
+                return Err(invalid(contiguous));
+            }
             let (width, size) = wide.as_array().dim();
             return Self::new(starts, size, width, Store::Wide(wide.as_array_owner()), statistics);
         }
         let narrow = matrix.extract::<PyReadonlyArray2<'_, f32>>().map_err(|_| invalid(contiguous))?;
-        narrow.as_slice().map_err(|_| invalid(contiguous))?;
+        if !narrow.is_c_contiguous() {
+            return Err(invalid(contiguous));
+        }
         let (width, size) = narrow.as_array().dim();
         Self::new(starts, size, width, Store::Narrow(narrow.as_array_owner()), statistics)
     }
