@@ -81,7 +81,7 @@ class Mira:
     @property
     def name(self) -> str:
         """MIRA."""
-        return "MIRA"
+        return "mira"
 
     @property
     def never_worse(self) -> bool:

@@ -88,7 +88,7 @@ class Pro:
     @property
     def name(self) -> str:
         """PRO."""
-        return "PRO"
+        return "pro"
 
     @property
     def never_worse(self) -> bool:
