@@ -43,7 +43,7 @@ python: setup ## Python tests, and every example of README, docs and docstrings
 
 test-long: setup ## Slow checks: millions of fuzz inputs, large lists
 	FUZZ_CASES=1000000 cargo test --release --locked -p dragoman-nbest --test fuzz -- --nocapture
-	$(BIN)/pytest -m long
+	$(BIN)/pytest -n 2 -m long
 
 golden: setup ## Rewrite the golden files; review the diff
 	$(BIN)/pytest tests/golden tests/test_docs.py --rewrite-golden

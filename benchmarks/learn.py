@@ -8,6 +8,7 @@ from __future__ import annotations
 import gc
 import json
 import os
+import resource
 import shutil
 import subprocess
 import sys
@@ -149,8 +150,14 @@ def write_moses(pool: Pool, folder: Path) -> list[str]:
                 feats.write(" ".join(f"{x:.9g}" for x in features[i]) + "\n")
             scores.write("SCORES_TXT_END_0\n")
             feats.write("FEATURES_TXT_END_0\n")
-    (folder / "start").write_text("".join(f"f{j} 0.1\n" for j in range(pool.width)))
-    return ["--dense-init", "start", "--scfile", "scores", "--ffile", "features", "-J", "60", "-o", "weights"]
+    (folder / "start").write_text("".join(f"f{j}= 0.1\n" for j in range(pool.width)))
+    return ["--dense-init", "start", "--scfile", "scores", "--ffile", "features", "-J", "60", "-r", "1", "-o", "weights"]
+
+
+def child_seconds() -> float:
+    """Processor time of all programs that were started and have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def moses(pool: Pool) -> dict[str, float | str]:
@@ -161,13 +168,13 @@ def moses(pool: Pool) -> dict[str, float | str]:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         arguments = write_moses(pool, folder)
-        begun = time.perf_counter()
+        begun, before = time.perf_counter(), child_seconds()
         subprocess.run([program, *arguments], cwd=folder, check=True, capture_output=True)
-        seconds = time.perf_counter() - begun
+        seconds, cpu = time.perf_counter() - begun, child_seconds() - before
         lines = (line.split() for line in (folder / "weights").read_text().splitlines())
-        found = {parts[0].rstrip("="): float(parts[-1]) for parts in lines if len(parts) >= 2}
-    weights = np.array([found.get(f"f{j}", 0.0) for j in range(pool.width)])
-    return {"seconds": round(seconds, 3), "gain_end": round(pool.corpus_gain(weights), 4)}
+        found = {int(parts[0].strip("fF=")): float(parts[-1]) for parts in lines}  # F0, F1, ...
+    weights = np.array([found[j] for j in range(pool.width)])
+    return {"seconds": round(seconds, 3), "cpu_seconds": round(cpu, 3), "gain_end": round(pool.corpus_gain(weights), 4)}
 
 
 def main() -> None:
