@@ -1,0 +1,13 @@
+//! N-gram language models: estimation, mapped query tables, ARPA files, interpolation.
+//!
+//! [`estimate`] makes a model from text; [`Model`] answers queries from a file that is mapped, not read. In memory
+//! logarithms are natural; ARPA files have base 10.
+
+pub mod arpa;
+pub mod estimate;
+mod ngrams;
+mod table;
+mod words;
+
+pub use ngrams::{Grams, Ngrams};
+pub use words::{BOS, EOS, UNK, words};
