@@ -5,9 +5,17 @@
 
 pub mod arpa;
 pub mod estimate;
+pub mod query;
+mod merge;
+mod mixture;
+mod model;
 mod ngrams;
 mod table;
 mod words;
 
+pub use merge::merge;
+pub use mixture::{MAX_MODELS, Mixture, MixtureState};
+pub use model::{Model, Score, State};
 pub use ngrams::{Grams, Ngrams};
+pub use table::Kind;
 pub use words::{BOS, EOS, UNK, words};

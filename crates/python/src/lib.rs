@@ -4,6 +4,7 @@
 
 mod columns;
 mod errors;
+mod lm;
 mod metric;
 mod nbest;
 mod resample;
@@ -19,6 +20,8 @@ mod _core {
 
     #[pymodule_export]
     use crate::columns::{Names, Texts, align_weights, best_per_group, dot_rows, read_lines, write_lines};
+    #[pymodule_export]
+    use crate::lm::{LmMixture, LmModel, lm_convert, lm_estimate, lm_merge};
     #[pymodule_export]
     use crate::metric::{NativeMetric, NativeReferences};
     #[pymodule_export]
