@@ -5,11 +5,11 @@
 
 pub mod arpa;
 pub mod estimate;
-pub mod query;
 mod merge;
 mod mixture;
 mod model;
 mod ngrams;
+pub mod query;
 mod table;
 mod words;
 

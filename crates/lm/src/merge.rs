@@ -88,7 +88,8 @@ pub fn merge(models: &[Ngrams], weights: &[f64]) -> Result<Ngrams> {
         let set = union(models, &mixture, n, sets.last().map_or(&[], Vec::as_slice));
         sets.push(set);
     }
-    let mut merged = Ngrams { names: mixture.names().clone(), path: "merged model".to_owned(), ..Ngrams::default() };
+    let mut merged =
+        Ngrams { names: mixture.names().clone(), path: "merged model".to_owned(), ..Ngrams::default() };
     for (n, words) in (1..).zip(sets.into_iter().rev()) {
         let probabilities = probabilities(&mixture, &words, n);
         let backoffs = vec![0.0; probabilities.len()];

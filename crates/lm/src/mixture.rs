@@ -45,7 +45,8 @@ impl Mixture {
                 names.intern(model.name(id));
             }
         }
-        let ids = names.texts().iter().flat_map(|word| models.iter().map(move |model| model.word(word))).collect();
+        let ids =
+            names.texts().iter().flat_map(|word| models.iter().map(move |model| model.word(word))).collect();
         Ok(Self { weights: weights.iter().map(|w| w.ln()).collect(), models, names, ids })
     }
 

@@ -2,7 +2,9 @@
 
 use crate::arpa;
 use crate::ngrams::Ngrams;
-use crate::table::{Automaton, Bytes, Compact, Hash, Head, Kind, ROOT, Vocabulary, assemble, is_table, parse};
+use crate::table::{
+    Automaton, Bytes, Compact, Hash, Head, Kind, ROOT, Vocabulary, assemble, is_table, parse,
+};
 use crate::words::{BOS, SPECIAL};
 use dragoman_base::io::Output;
 use dragoman_base::{Error, Result};

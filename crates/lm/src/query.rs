@@ -123,7 +123,8 @@ pub fn lines<S: Scorer>(scorer: &S, texts: &Texts) -> Scored {
         sentence(scorer, start, texts.get(i), |_, id, log, length| rows.push((log, length, id == UNK)));
         rows
     };
-    let all: Vec<Vec<(f32, u8, bool)>> = (0..texts.len()).into_par_iter().with_min_len(64).map(score).collect();
+    let all: Vec<Vec<(f32, u8, bool)>> =
+        (0..texts.len()).into_par_iter().with_min_len(64).map(score).collect();
     let mut scored = Scored { starts: vec![0], ..Scored::default() };
     for rows in all {
         for (log, length, unknown) in rows {
@@ -197,7 +198,8 @@ fn pieces(text: &str) -> Vec<&str> {
     let mut pieces = Vec::new();
     let mut rest = text;
     while rest.len() > TASK {
-        let end = rest.as_bytes()[TASK..].iter().position(|&b| b == b'\n').map_or(rest.len(), |p| TASK + p + 1);
+        let end =
+            rest.as_bytes()[TASK..].iter().position(|&b| b == b'\n').map_or(rest.len(), |p| TASK + p + 1);
         let (piece, after) = rest.split_at(end);
         pieces.push(piece);
         rest = after;
@@ -220,7 +222,9 @@ pub fn file<S: Scorer>(scorer: &S, path: &str, mut out: Option<&mut dyn Write>) 
     }
     while !block.is_empty() {
         let tokens = out.is_some();
-        let work = || pieces(&block).into_par_iter().map(|piece| score_piece(scorer, piece, tokens)).collect::<Vec<_>>();
+        let work = || {
+            pieces(&block).into_par_iter().map(|piece| score_piece(scorer, piece, tokens)).collect::<Vec<_>>()
+        };
         let (scored, next) = rayon::join(work, || blocks.next());
         for (sums, text) in scored {
             totals.add(&sums);

@@ -16,7 +16,8 @@ use std::sync::Arc;
 type Figures = (u64, u64, u64, u64, u64, Vec<u64>, Vec<u64>, Vec<Discounts>, Vec<bool>);
 
 fn figures(report: Report) -> Figures {
-    let Report { sentences, tokens, types, controls, symbols, counts, counts_before, discounts, fallback } = report;
+    let Report { sentences, tokens, types, controls, symbols, counts, counts_before, discounts, fallback } =
+        report;
     (sentences, tokens, types, controls, symbols, counts, counts_before, discounts, fallback)
 }
 
@@ -75,7 +76,14 @@ pub fn lm_estimate(
 
 /// Rewrites an ARPA file in another form; gives the n-grams of each order and how many had no back-off weight.
 #[pyfunction]
-pub fn lm_convert(py: Python<'_>, path: &str, out: &str, form: &str, bits: u8, options: &str) -> PyResult<(Vec<u64>, u64)> {
+pub fn lm_convert(
+    py: Python<'_>,
+    path: &str,
+    out: &str,
+    form: &str,
+    bits: u8,
+    options: &str,
+) -> PyResult<(Vec<u64>, u64)> {
     let kind = kind(form, bits)?;
     let run = || -> Result<(Vec<u64>, u64)> {
         let ngrams = arpa::read(path)?;
@@ -107,8 +115,12 @@ pub fn lm_merge(
 }
 
 /// Scores of tokens: starts of sentences, natural logs, lengths of n-grams, whether unknown.
-type Columns<'py> =
-    (Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<f32>>, Bound<'py, PyArray1<u8>>, Bound<'py, PyArray1<bool>>);
+type Columns<'py> = (
+    Bound<'py, PyArray1<i64>>,
+    Bound<'py, PyArray1<f32>>,
+    Bound<'py, PyArray1<u8>>,
+    Bound<'py, PyArray1<bool>>,
+);
 
 fn score<'py, S: Scorer>(py: Python<'py>, scorer: &S, texts: &Texts) -> Columns<'py> {
     let scored = py.detach(|| query::lines(scorer, &texts.inner));

@@ -43,7 +43,12 @@ impl Reader {
 
     fn ended(&self, want: &str) -> Error {
         let (path, line) = (self.lines.path().to_owned(), self.lines.number() + 1);
-        Error::Format { path, line, want: want.to_owned(), found: "the end of the file: is it truncated?".to_owned() }
+        Error::Format {
+            path,
+            line,
+            want: want.to_owned(),
+            found: "the end of the file: is it truncated?".to_owned(),
+        }
     }
 
     /// Reads the counts; gives the first section's head.
@@ -64,7 +69,11 @@ impl Reader {
                 return Err(self.ended("`ngram 1=count` or \\1-grams:"));
             };
             if line.starts_with('\\') {
-                return if self.counts.is_empty() { Err(self.fault("`ngram 1=count`", &line)) } else { Ok(line) };
+                return if self.counts.is_empty() {
+                    Err(self.fault("`ngram 1=count`", &line))
+                } else {
+                    Ok(line)
+                };
             }
             if !line.is_empty() {
                 self.count(&line)?;
@@ -76,7 +85,8 @@ impl Reader {
     fn count(&mut self, line: &str) -> Result<()> {
         let order = self.counts.len() + 1;
         let parts = line.strip_prefix("ngram ").and_then(|rest| rest.split_once('='));
-        let parsed = parts.and_then(|(n, c)| Some((n.trim().parse::<usize>().ok()?, c.trim().parse::<u64>().ok()?)));
+        let parsed =
+            parts.and_then(|(n, c)| Some((n.trim().parse::<usize>().ok()?, c.trim().parse::<u64>().ok()?)));
         match parsed {
             Some((n, count)) if n == order && order <= MAX_ORDER && count < u64::from(u32::MAX) => {
                 self.counts.push(count);
@@ -128,7 +138,13 @@ fn number(text: &str) -> Option<f32> {
 type Fault = (String, String);
 
 /// One line of a section: probability, words, and perhaps a back-off weight.
-fn entry(line: &str, order: usize, highest: bool, all: &mut Ngrams, grams: &mut Grams) -> std::result::Result<(), Fault> {
+fn entry(
+    line: &str,
+    order: usize,
+    highest: bool,
+    all: &mut Ngrams,
+    grams: &mut Grams,
+) -> std::result::Result<(), Fault> {
     let mut fields = line.split(BLANK).filter(|field| !field.is_empty());
     let first = fields.next().unwrap_or("");
     let Some(probability) = number(first).filter(|&p| p <= 0.0) else {
@@ -143,7 +159,11 @@ fn entry(line: &str, order: usize, highest: bool, all: &mut Ngrams, grams: &mut 
     let backoff = match fields.next() {
         Some(text) => {
             let value = number(text).filter(|&b| !highest || b == 0.0);
-            let want = if highest { "no back-off weight in the highest order" } else { "a finite log10 back-off weight" };
+            let want = if highest {
+                "no back-off weight in the highest order"
+            } else {
+                "a finite log10 back-off weight"
+            };
             value.ok_or_else(|| (want.to_owned(), text.to_owned()))?
         }
         None => {

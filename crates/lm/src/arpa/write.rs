@@ -40,7 +40,8 @@ impl Writer {
         let (order, last) = (self.order, self.order == self.orders);
         let tasks = self.grams.par_chunks(TASK * order).zip(self.numbers.par_chunks(TASK));
         let words = &self.words;
-        let texts: Vec<Vec<u8>> = tasks.map(|(grams, numbers)| lines(words, order, last, grams, numbers)).collect();
+        let texts: Vec<Vec<u8>> =
+            tasks.map(|(grams, numbers)| lines(words, order, last, grams, numbers)).collect();
         self.grams.clear();
         self.numbers.clear();
         texts.iter().try_for_each(|text| self.put(text))

@@ -97,12 +97,17 @@ fn check(options: &Options) -> Result<Vec<u64>> {
         return bad(format!("expected at most {order} pruning thresholds, found {}", options.prune.len()));
     }
     if let Some(pair) = options.prune.windows(2).find(|pair| pair[0] > pair[1]) {
-        return bad(format!("expected pruning thresholds that never fall, found {} after {}", pair[1], pair[0]));
+        return bad(format!(
+            "expected pruning thresholds that never fall, found {} after {}",
+            pair[1], pair[0]
+        ));
     }
     if let Some(values) = options.fallback {
         if let Some(i) = (0..3).find(|&i| !(0.0..=(i + 1) as f64).contains(&values[i])) {
             let (limit, found) = (i + 1, values[i]);
-            return bad(format!("expected a fallback discount from 0 to {limit} for count {limit}, found {found}"));
+            return bad(format!(
+                "expected a fallback discount from 0 to {limit} for count {limit}, found {found}"
+            ));
         }
     }
     let mut prune = options.prune.clone();
@@ -153,9 +158,9 @@ pub fn estimate(source: Source<'_>, options: &Options, target: &mut dyn Target) 
     report.counts_before = adjusted.stats.iter().map(|s| s.total).collect();
     let discounts = &report.discounts;
     let orders: Vec<_> = adjusted.contexts.into_par_iter().enumerate().collect();
-    let orders = orders.into_par_iter().map(|(i, sorter)| {
-        smooth::weigh(sorter.finish()?, i + 2, &discounts[i + 1], &scratch, share(i + 2))
-    });
+    let orders = orders
+        .into_par_iter()
+        .map(|(i, sorter)| smooth::weigh(sorter.finish()?, i + 2, &discounts[i + 1], &scratch, share(i + 2)));
     let orders = orders.collect::<Result<Vec<_>>>()?;
     target.start(names.texts(), &report.counts)?;
     let words = smooth::unigrams(&adjusted.unigrams, &discounts[0]);

@@ -119,7 +119,8 @@ impl Sorter {
         self.file = Some(file);
         self.spill()?;
         let Self { width, scratch, limit, runs, file, .. } = self;
-        let file = file.expect("a run was just written").into_inner().map_err(|e| scratch.error(e.into_error()))?;
+        let file =
+            file.expect("a run was just written").into_inner().map_err(|e| scratch.error(e.into_error()))?;
         let file = Arc::new(file);
         let batch = (limit / width / runs.len()).clamp(64, 1 << 14);
         let windows =
@@ -206,7 +207,9 @@ pub fn parse_size(text: &str) -> Result<usize> {
     let size = digits.parse::<f64>().ok().zip(factor).map(|(n, f)| n * f as f64);
     match size.filter(|s| s.is_finite() && *s >= 1.0 && *s < 2f64.powi(60)) {
         Some(size) => Ok(size as usize),
-        None => Err(Error::Invalid(format!("expected an amount of memory such as 512M or 1G, found `{text}`"))),
+        None => {
+            Err(Error::Invalid(format!("expected an amount of memory such as 512M or 1G, found `{text}`")))
+        }
     }
 }
 

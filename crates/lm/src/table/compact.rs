@@ -48,22 +48,63 @@ fn unpack(bytes: &[u8], at: usize, bits: usize) -> u32 {
     ((u64::from_le_bytes(word) >> (at % 8)) & ((1 << bits) - 1)) as u32
 }
 
+/// Rounds of Lloyd's algorithm: more change the error by less than a percent.
+const ROUNDS: usize = 30;
+
 /// Centres of at most `2^bits` bins, in rising order and filled up with the last. `exact` is always among them.
+///
+/// One-dimensional k-means (Lloyd 1982) from centres of which half follow the values and half span their range, so
+/// that rare values, which are the extreme ones, are not far from all centres.
 fn code_book(values: &[f32], bits: usize, exact: Option<f32>) -> Vec<f32> {
     let mut sorted: Vec<f32> = values.iter().copied().filter(|v| Some(*v) != exact).collect();
     sorted.par_sort_unstable_by(f32::total_cmp);
     let size = (1 << bits) - usize::from(exact.is_some());
-    let mut centres: Vec<f32> = (0..size.min(sorted.len()))
-        .map(|i| {
-            let bins = size.min(sorted.len());
-            let bin = &sorted[i * sorted.len() / bins..(i + 1) * sorted.len() / bins];
-            (bin.iter().map(|&v| f64::from(v)).sum::<f64>() / bin.len() as f64) as f32
-        })
-        .collect();
+    let mut centres = first_centres(&sorted, size);
+    let mut sums = vec![0.0f64; sorted.len() + 1];
+    for (i, &value) in sorted.iter().enumerate() {
+        sums[i + 1] = sums[i] + f64::from(value);
+    }
+    for _ in 0..ROUNDS {
+        centres = improve(&sorted, &sums, &centres);
+    }
     centres.extend(exact);
     centres.sort_unstable_by(f32::total_cmp);
     centres.resize(1 << bits, centres.last().copied().unwrap_or(0.0));
     centres
+}
+
+/// Up to `size` different values to start from: all, if there are few.
+fn first_centres(sorted: &[f32], size: usize) -> Vec<f32> {
+    let mut different = sorted.to_vec();
+    different.dedup();
+    if different.len() <= size {
+        return different;
+    }
+    let (low, high) = (sorted[0], sorted[sorted.len() - 1]);
+    let half = size / 2;
+    let mut centres: Vec<f32> =
+        (0..half).map(|i| low + (high - low) * i as f32 / (half - 1).max(1) as f32).collect();
+    centres.extend((0..size - half).map(|i| sorted[(i * 2 + 1) * sorted.len() / (2 * (size - half))]));
+    centres.sort_unstable_by(f32::total_cmp);
+    centres.dedup();
+    centres
+}
+
+/// The means of the values nearest to each centre; centres without any vanish. `sums` are those of the values before.
+fn improve(sorted: &[f32], sums: &[f64], centres: &[f32]) -> Vec<f32> {
+    let mut means = Vec::with_capacity(centres.len());
+    let mut from = 0;
+    for (i, &centre) in centres.iter().enumerate() {
+        let to = match centres.get(i + 1) {
+            Some(&next) => from + sorted[from..].partition_point(|&v| v < f32::midpoint(centre, next)),
+            None => sorted.len(),
+        };
+        if to > from {
+            means.push(((sums[to] - sums[from]) / (to - from) as f64) as f32);
+        }
+        from = to;
+    }
+    means
 }
 
 /// The code of the nearest centre.

@@ -76,7 +76,13 @@ fn content_hash(bytes: &[u8]) -> u64 {
 }
 
 /// Lays out a whole file.
-pub fn assemble(automaton: &Automaton, words: &Texts, counts: &[u64], kind: Kind, options: &str) -> Result<Vec<u8>> {
+pub fn assemble(
+    automaton: &Automaton,
+    words: &Texts,
+    counts: &[u64],
+    kind: Kind,
+    options: &str,
+) -> Result<Vec<u8>> {
     if words.bytes().len() >= u32::MAX as usize {
         return Err(Error::Invalid("a vocabulary of more than 4 GB does not fit into a table".to_owned()));
     }
@@ -158,7 +164,8 @@ pub fn parse(bytes: &[u8], path: &str, contents: bool) -> Result<Head> {
     }
     let version = super::word(bytes, 2);
     if version != VERSION {
-        let what = format!("a language model of form {version}, where this program knows form {VERSION} only");
+        let what =
+            format!("a language model of form {version}, where this program knows form {VERSION} only");
         return Err(damaged(&what));
     }
     let (length, head) = (number(bytes, 24).unwrap_or(0), number(bytes, 32).unwrap_or(0));
@@ -171,10 +178,12 @@ pub fn parse(bytes: &[u8], path: &str, contents: bool) -> Result<Head> {
         return Err(damaged("the head of the language model is corrupt: its hash does not fit"));
     }
     if bytes.len() != length {
-        let what = format!("the language model is truncated or extended: {} bytes, not {length}", bytes.len());
+        let what =
+            format!("the language model is truncated or extended: {} bytes, not {length}", bytes.len());
         return Err(damaged(&what));
     }
-    let found = fields(bytes, head).ok_or_else(|| damaged("the head of the language model makes no sense"))?;
+    let found =
+        fields(bytes, head).ok_or_else(|| damaged("the head of the language model makes no sense"))?;
     if contents && content_hash(&bytes[head..]) != found.hash {
         return Err(damaged("the language model is corrupt: the hash of its contents does not fit"));
     }
