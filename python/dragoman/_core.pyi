@@ -8,6 +8,8 @@ import numpy.typing as npt
 
 __all__ = [
     "VERSION",
+    "LmMixture",
+    "LmModel",
     "Names",
     "NativeMetric",
     "NativeReferences",
@@ -18,6 +20,9 @@ __all__ = [
     "best_per_group",
     "bootstrap_sums",
     "dot_rows",
+    "lm_convert",
+    "lm_estimate",
+    "lm_merge",
     "nbest_stat",
     "read_lines",
     "shuffle_sums",

@@ -31,8 +31,7 @@ def discounts(adjusted: dict[Gram, int]) -> tuple[float, ...]:
     return found if all(0 <= d <= j for j, d in zip((1, 2, 3), found, strict=True)) else FALLBACK
 
 
-def kneser_ney(text: list[list[str]], order: int, prune: list[int]) -> Arpa:
-    """Modified Kneser-Ney from its definition: dictionaries, recursion, no order of anything."""
+def raw_and_adjusted(text: list[list[str]], order: int) -> tuple[list[Counter[Gram]], list[dict[Gram, int]]]:
     raw: list[Counter[Gram]] = [Counter() for _ in range(order + 1)]
     for words in text:
         line = ["<s>", *words, "</s>"]
@@ -46,7 +45,15 @@ def kneser_ney(text: list[list[str]], order: int, prune: list[int]) -> Arpa:
             before[gram[1:]].add(gram[0])
         adjusted.append({g: c if n == order or g[0] == "<s>" else len(before[g]) for g, c in raw[n].items()})
     adjusted[1]["<unk>",] = 0
-    kept = [{g for g in a if raw[n][g] > prune[n - 1] or g in {("<unk>",), ("</s>",)}} for n, a in enumerate(adjusted) if n]
+    return raw, adjusted
+
+
+def kneser_ney(text: list[list[str]], order: int, prune: list[int]) -> Arpa:
+    """Modified Kneser-Ney from its definition: dictionaries, recursion, no order of anything."""
+    raw, adjusted = raw_and_adjusted(text, order)
+    kept = [
+        {g for g in a if raw[n][g] > prune[n - 1] or g in {("<unk>",), ("</s>",)}} for n, a in enumerate(adjusted) if n
+    ]
     follow: dict[Gram, list[Gram]] = defaultdict(list)
     for a in adjusted[1:]:
         for gram in a:
@@ -111,7 +118,7 @@ def test_estimates_follow_the_definition(text: list[list[str]], order: int, thre
         found = read_arpa(out)
         assert found.keys() == want.keys()
         for gram, (probability, backoff) in want.items():
-            assert found[gram] == (pytest.approx(probability, abs=2e-6), pytest.approx(backoff, abs=2e-6)), gram
+            assert found[gram] == pytest.approx((probability, backoff), abs=2e-6), gram
         scores = lm.Model(out).score([*lines, "a x b", ""])
         slow = [s for words in [*text, ["a", "x", "b"], []] for s in slow_scores(found, order, words)]
         np.testing.assert_allclose(scores.logs / math.log(10), slow, atol=1e-5)
@@ -189,4 +196,6 @@ def test_mixtures_follow_the_definition(a: Arpa, b: Arpa, weight: float) -> None
         for gram, (probability, _) in merged.items():
             if gram != ("<s>",):
                 parts = [10 ** backed_off(m, gram[:-1], gram[-1]) for m in (a, b)]
-                assert probability == pytest.approx(min(0, math.log10(weight * parts[0] + (1 - weight) * parts[1])), abs=1e-4)
+                assert probability == pytest.approx(
+                    min(0, math.log10(weight * parts[0] + (1 - weight) * parts[1])), abs=1e-4
+                )

@@ -127,7 +127,9 @@ def test_bad_arpa_files(tiny: Path, change: tuple[str, str], message: str) -> No
 def test_a_context_must_be_there(tiny: Path) -> None:
     text = TINY.replace("ngram 2=3", "ngram 2=3\nngram 3=1").replace("\\end\\", "\\3-grams:\n-0.1\tb a b\n\n\\end\\")
     tiny.write_text(text, encoding="utf-8")
-    with pytest.raises(InputError, match=r"tiny.arpa:19: expected an n-gram whose first 2 words are an n-gram, too, found `b a b`"):
+    with pytest.raises(
+        InputError, match=r"tiny.arpa:19: expected an n-gram whose first 2 words are an n-gram, too, found `b a b`"
+    ):
         lm.Model(tiny)
 
 
@@ -175,15 +177,15 @@ def test_special_words_in_the_text(tmp_path: Path, word: str) -> None:
     with pytest.raises(InputError, match=f"text:2: expected words other than .*, found `{word}`"):
         lm.estimate(tmp_path / "text", tmp_path / "lm.arpa", order=2, discount_fallback=fallback)
     assert not (tmp_path / "lm.arpa").exists()
-    found = lm.estimate(
-        tmp_path / "text", tmp_path / "lm.arpa", order=2, discount_fallback=fallback, skip_symbols=True
-    )
+    found = lm.estimate(tmp_path / "text", tmp_path / "lm.arpa", order=2, discount_fallback=fallback, skip_symbols=True)
     assert (found.symbols, found.tokens, found.sentences) == (1, 4, 2)
 
 
 def test_odd_text(tmp_path: Path) -> None:
     long = " ".join(f"w{i % 777}" for i in range(10_000))
-    found = lm.estimate(Texts([long, "a\x01b\x7fc", "", "é"]), tmp_path / "lm.bin", order=3, discount_fallback=(0, 0, 0))
+    found = lm.estimate(
+        Texts([long, "a\x01b\x7fc", "", "é"]), tmp_path / "lm.bin", order=3, discount_fallback=(0, 0, 0)
+    )
     assert (found.sentences, found.tokens, found.controls) == (4, 10_004, 2)
     assert len(lm.Model(tmp_path / "lm.bin").score([long]).logs) == 10_001
 

@@ -33,7 +33,8 @@ impl Mixture {
                 weights.len()
             )));
         }
-        if weights.iter().any(|w| !(*w >= 0.0)) || (weights.iter().sum::<f64>() - 1.0).abs() > 1e-6 {
+        if weights.iter().any(|w| w.is_nan() || *w < 0.0) || (weights.iter().sum::<f64>() - 1.0).abs() > 1e-6
+        {
             return Err(Error::Invalid(format!("expected weights that sum to 1, found {weights:?}")));
         }
         let mut names = Names::new();

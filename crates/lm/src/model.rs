@@ -53,7 +53,7 @@ enum Table {
 /// A language model: mapped from its file, shared by all threads.
 #[derive(Debug)]
 pub struct Model {
-    // The views below point into `bytes`. They must go first, and never leave with this lifetime.
+    // The views below point into `bytes`. They never leave with this lifetime.
     vocabulary: Vocabulary<'static>,
     table: Table,
     starts: Vec<u32>,
@@ -227,5 +227,81 @@ impl Model {
             state = next;
         }
         sum
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::estimate::{Options, Source, estimate};
+    use crate::words::{EOS, UNK};
+    use dragoman_base::Texts;
+
+    fn ngrams() -> Ngrams {
+        let lines: Texts = ["a b c", "a b d", "b c a b", "c", "a b c d", "d a b"].into_iter().collect();
+        let options = Options {
+            order: 3,
+            memory: 1 << 20,
+            scratch: None,
+            prune: vec![0, 0, 1],
+            fallback: Some([0.5, 1.0, 1.5]),
+            skip_symbols: false,
+        };
+        let mut ngrams = Ngrams::default();
+        estimate(Source::Lines(&lines), &options, &mut ngrams).unwrap();
+        ngrams
+    }
+
+    fn after(model: &Model, text: &str) -> State {
+        let words = crate::words(text).map(|word| model.word(word));
+        words.fold(model.empty(), |state, word| model.score(&state, word).1)
+    }
+
+    #[test]
+    fn a_state_is_the_shortest_context_that_matters() {
+        let model = Model::from_ngrams(&ngrams(), Kind::Hash, "").unwrap();
+        // No trigram begins with `c d` or `d d`, and nothing follows an unknown word.
+        assert_eq!(after(&model, "c d").to_bytes(), after(&model, "d d").to_bytes());
+        assert_eq!(after(&model, "a x"), model.empty());
+        assert_ne!(after(&model, "a b"), after(&model, "d b"));
+        assert_ne!(model.start(), model.empty());
+        let state = after(&model, "a b");
+        assert_eq!(State::from_bytes(state.to_bytes()), state);
+        assert_eq!((model.word("x"), model.name(EOS), model.name(UNK)), (UNK, "</s>", "<unk>"));
+    }
+
+    #[test]
+    fn forms_agree_and_probabilities_sum_to_one() {
+        let hash = Model::from_ngrams(&ngrams(), Kind::Hash, "made by a test").unwrap();
+        let compact = Model::from_ngrams(&ngrams(), Kind::Compact(12), "").unwrap();
+        assert_eq!((hash.options(), hash.order()), ("made by a test", 3));
+        for context in ["", "a", "a b", "b c", "d d", "x"] {
+            let (h, c) = (after(&hash, context), after(&compact, context));
+            let mut sum = 0.0;
+            for word in (0..hash.words() as u32).filter(|&word| word != BOS) {
+                let (fast, small) = (hash.score_full(&h, word), compact.score_full(&c, word));
+                assert!((fast.log - small.log).abs() < 1e-5 && fast.length == small.length);
+                sum += f64::from(fast.log).exp();
+            }
+            assert!((sum - 1.0).abs() < 1e-5, "{context}: {sum}");
+        }
+        let phrase = ["a", "b", "c"].map(|word| hash.word(word));
+        let first = hash.score(&hash.empty(), phrase[0]);
+        let (second, state) = hash.score(&first.1, phrase[1]);
+        assert_eq!(hash.estimate(&phrase), first.0 + second + hash.score(&state, phrase[2]).0);
+    }
+
+    #[test]
+    fn no_damage_goes_unseen() {
+        for kind in [Kind::Hash, Kind::Compact(8)] {
+            let model = Model::from_ngrams(&ngrams(), kind, "options").unwrap();
+            let whole = model.bytes.to_vec();
+            for at in 0..whole.len() {
+                let mut bytes = whole.clone();
+                bytes[at] ^= 1 << (at % 8);
+                assert!(Model::from_bytes(Bytes::Owned(bytes), "m").is_err(), "byte {at}");
+                assert!(Model::from_bytes(Bytes::Owned(whole[..at].to_vec()), "m").is_err(), "cut at {at}");
+            }
+        }
     }
 }

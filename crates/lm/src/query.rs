@@ -187,7 +187,7 @@ impl Blocks {
 
     fn encoding(&self, error: &std::string::FromUtf8Error) -> Error {
         let (bytes, at) = (error.as_bytes(), error.utf8_error().valid_up_to());
-        let line = self.lines + bytes[..at].iter().filter(|&&b| b == b'\n').count() + 1;
+        let line = self.lines + bytes[..at].split(|&b| b == b'\n').count();
         let begin = bytes[..at].iter().rposition(|&b| b == b'\n').map_or(0, |p| p + 1);
         Error::Encoding { path: self.path.clone(), line, column: at - begin + 1, byte: bytes[at] }
     }

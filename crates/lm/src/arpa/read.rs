@@ -156,20 +156,13 @@ fn entry(
         };
         grams.words.push(word_id(word, order, all)?);
     }
-    let backoff = match fields.next() {
-        Some(text) => {
-            let value = number(text).filter(|&b| !highest || b == 0.0);
-            let want = if highest {
-                "no back-off weight in the highest order"
-            } else {
-                "a finite log10 back-off weight"
-            };
-            value.ok_or_else(|| (want.to_owned(), text.to_owned()))?
-        }
-        None => {
-            all.without_backoff += u64::from(!highest);
-            0.0
-        }
+    let backoff = if let Some(text) = fields.next() {
+        let value = number(text).filter(|&b| !highest || b == 0.0);
+        let want = ["a finite log10 back-off weight", "no back-off weight in the highest order"];
+        value.ok_or_else(|| (want[usize::from(highest)].to_owned(), text.to_owned()))?
+    } else {
+        all.without_backoff += u64::from(!highest);
+        0.0
     };
     if let Some(rest) = fields.next() {
         return Err(("the end of the line".to_owned(), rest.to_owned()));

@@ -96,19 +96,15 @@ fn check(options: &Options) -> Result<Vec<u64>> {
     if options.prune.len() > order {
         return bad(format!("expected at most {order} pruning thresholds, found {}", options.prune.len()));
     }
-    if let Some(pair) = options.prune.windows(2).find(|pair| pair[0] > pair[1]) {
-        return bad(format!(
-            "expected pruning thresholds that never fall, found {} after {}",
-            pair[1], pair[0]
-        ));
+    if let Some([low, high, ..]) = options.prune.windows(2).find(|pair| !pair.is_sorted()) {
+        return bad(format!("expected pruning thresholds that never fall, found {high} after {low}"));
     }
-    if let Some(values) = options.fallback {
-        if let Some(i) = (0..3).find(|&i| !(0.0..=(i + 1) as f64).contains(&values[i])) {
-            let (limit, found) = (i + 1, values[i]);
-            return bad(format!(
-                "expected a fallback discount from 0 to {limit} for count {limit}, found {found}"
-            ));
-        }
+    let values = options.fallback.unwrap_or_default();
+    if let Some(i) = (0..3).find(|&i| !(0.0..=(i + 1) as f64).contains(&values[i])) {
+        let (limit, found) = (i + 1, values[i]);
+        return bad(format!(
+            "expected a fallback discount from 0 to {limit} for count {limit}, found {found}"
+        ));
     }
     let mut prune = options.prune.clone();
     prune.resize(order, prune.last().copied().unwrap_or(0));

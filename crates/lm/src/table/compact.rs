@@ -209,7 +209,7 @@ impl<'a> Compact<'a> {
         let widths = Widths::new(bits, words, count, edges);
         let fits = (1..=16).contains(&bits)
             && unigrams.len() == words * 8
-            && books.len() == (order - 1) * 2 * 4 << bits
+            && books.len() == ((order - 1) * 2 * 4) << bits
             && nodes.len() == (count + 1) * widths.per_node() / 8 + 9
             && packed.len() == edges * widths.per_edge() / 8 + 9;
         fits.then_some(Self { unigrams, books, nodes, edges: packed, starts, widths })

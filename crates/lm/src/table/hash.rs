@@ -15,9 +15,9 @@ fn slot(a: u32, b: u32, c: u32, d: u32) -> [u8; 16] {
     bytes
 }
 
-fn pair(bytes: &[u8; 8]) -> (f32, u32) {
-    let [a, b, c, d, e, f, g, h] = *bytes;
-    (f32::from_le_bytes([a, b, c, d]), u32::from_le_bytes([e, f, g, h]))
+fn pair(bytes: [u8; 8]) -> (f32, u32) {
+    let both = u64::from_le_bytes(bytes);
+    (f32::from_bits(both as u32), (both >> 32) as u32)
 }
 
 fn key(node: u32, word: u32) -> u64 {
@@ -89,11 +89,11 @@ impl<'a> Hash<'a> {
             if let Some((probability, next)) = self.find(node, word) {
                 return (sum + probability, next, node);
             }
-            let (backoff, suffix) = pair(&self.nodes[node as usize]);
+            let (backoff, suffix) = pair(self.nodes[node as usize]);
             sum += backoff;
             node = suffix;
         }
-        let (probability, next) = pair(&self.unigrams[word as usize]);
+        let (probability, next) = pair(self.unigrams[word as usize]);
         (sum + probability, next, ROOT)
     }
 }

@@ -26,7 +26,7 @@ pub fn word(bytes: &[u8], i: usize) -> u32 {
     u32::from_le_bytes([b[0], b[1], b[2], b[3]])
 }
 
-/// Spreads the bits of a key over 64, a bijection (the finaliser of SplitMix64).
+/// Spreads the bits of a key over 64, a bijection (the finaliser of `SplitMix64`).
 pub fn mix(key: u64) -> u64 {
     let key = (key ^ (key >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let key = (key ^ (key >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
