@@ -3,7 +3,7 @@
 The text is made, deterministic, with Zipf's word frequencies and repeated phrases, or `--text` names one. Every
 figure is of a fresh process from start to end: wall and CPU seconds of the best of `--repeat` runs, and peak resident
 memory; on a busy machine, compare the CPU's. Query rates are tokens (sentence ends included) per second, net of the
-time that a run on an empty line takes: `rate_wall` and `rate_cpu`. `4x` is four times as much text (`--text` repeated).
+time that a run on an empty line takes: `rate_wall` and `rate_cpu`. `4x` is four times as much text.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from typing import Any
 
 ORDER = 5
 MEMORY = "1G"
+QUERIED = 4_000_000
 _COMMAND = [sys.executable, "-c", "from dragoman.cli import main; main()"]
 
 
@@ -82,8 +83,22 @@ def measure(text: Path, folder: Path, repeat: int, kenlm: Path | None) -> dict[s
     tokens = len(words.split()) + words.count("\n")
     empty = folder / "empty"
     empty.write_text("\n", encoding="utf-8")
+    # Enough to be timed beside the start of a process.
+    times = -(-QUERIED // tokens)
+    queried = folder / "queried"
+    queried.write_text(words * times, encoding="utf-8")
     arpa = folder / "lm.arpa"
-    estimate = [*_COMMAND, "lm", "estimate", "--text", text, "--order", str(ORDER), "--memory", MEMORY]
+    estimate: list[str | Path] = [
+        *_COMMAND,
+        "lm",
+        "estimate",
+        "--text",
+        text,
+        "--order",
+        str(ORDER),
+        "--memory",
+        MEMORY,
+    ]
     found: dict[str, Any] = {"tokens": tokens, "estimate_arpa": best(repeat, [*estimate, "--out", arpa])}
     found["estimate_little_memory"] = best(1, [*estimate, "--out", folder / "again.arpa", "--memory", "8M"])
     found["same_bytes"] = (folder / "again.arpa").read_bytes() == arpa.read_bytes()
@@ -92,16 +107,26 @@ def measure(text: Path, folder: Path, repeat: int, kenlm: Path | None) -> dict[s
         model = folder / f"lm.{form}"
         found[f"convert_{form}"] = best(1, [*_COMMAND, "lm", "convert", arpa, "--out", model, "--form", form])
         sizes[form] = model.stat().st_size
-        query = [*_COMMAND, "lm", "query", model]
+        query: list[str | Path] = [*_COMMAND, "lm", "query", model]
         idle = best(repeat, query, empty)
-        found[f"query_{form}"] = rated(best(repeat, query, text), idle, tokens)
+        found[f"query_{form}"] = rated(best(repeat, query, queried), idle, tokens * times)
     if kenlm:
-        lmplz = [kenlm / "lmplz", "-o", str(ORDER), "-S", MEMORY, "--text", text, "--arpa", folder / "kenlm.arpa"]
+        lmplz: list[str | Path] = [
+            kenlm / "lmplz",
+            "-o",
+            str(ORDER),
+            "-S",
+            MEMORY,
+            "--text",
+            text,
+            "--arpa",
+            folder / "kenlm.arpa",
+        ]
         found["kenlm_estimate"] = best(repeat, lmplz)
         run([kenlm / "build_binary", "probing", folder / "kenlm.arpa", folder / "kenlm.bin"])
         sizes["kenlm_probing"] = (folder / "kenlm.bin").stat().st_size
         query = [kenlm / "query", "-v", "summary", folder / "kenlm.bin"]
-        found["kenlm_query"] = rated(best(repeat, query, text), best(repeat, query, empty), tokens)
+        found["kenlm_query"] = rated(best(repeat, query, queried), best(repeat, query, empty), tokens * times)
     return {**found, "bytes": sizes}
 
 
@@ -109,7 +134,7 @@ def main() -> None:
     """Print the figures as one JSON object."""
     layout = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=layout)
-    parser.add_argument("--text", type=Path, help="plain text instead of a made one; growth repeats it")
+    parser.add_argument("--text", type=Path, help="plain text instead of a made one; 1x is its first quarter")
     parser.add_argument("--lines", type=int, default=50_000, help="lines of the made text (%(default)s)")
     parser.add_argument("--repeat", type=int, default=3, help="runs of each, the best counts (%(default)s)")
     options = parser.parse_args()
@@ -120,7 +145,8 @@ def main() -> None:
         for times in (1, 4):
             text = folder / f"text{times}"
             if options.text:
-                text.write_bytes(options.text.read_bytes() * times)
+                whole = options.text.read_bytes().splitlines(keepends=True)
+                text.write_bytes(b"".join(whole[: len(whole) * times // 4]))
             else:
                 make(text, options.lines * times)
             found[f"{times}x"] = measure(text, folder, options.repeat, kenlm)
