@@ -11,6 +11,8 @@ __all__ = [
     "CandidateLists",
     "JudgedLists",
     "LinePool",
+    "LmMixture",
+    "LmModel",
     "MiraRun",
     "Names",
     "NativeMetric",
@@ -22,6 +24,9 @@ __all__ = [
     "best_per_group",
     "bootstrap_sums",
     "dot_rows",
+    "lm_convert",
+    "lm_estimate",
+    "lm_merge",
     "nbest_stat",
     "read_lines",
     "shuffle_sums",
@@ -321,3 +326,59 @@ class LinePool:
     ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]: ...
     def gradient(self, chances: npt.NDArray[np.float64], slope: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]: ...
     def covary(self, chances: npt.NDArray[np.float64], values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]: ...
+
+_LmColumns: TypeAlias = tuple[
+    npt.NDArray[np.int64], npt.NDArray[np.float32], npt.NDArray[np.uint8], npt.NDArray[np.bool_]
+]
+
+def lm_estimate(
+    paths: Sequence[str],
+    lines: Texts | None,
+    out: str,
+    order: int,
+    memory: str,
+    scratch: str | None,
+    prune: Sequence[int],
+    fallback: Sequence[float] | None,
+    skip_symbols: bool,
+    form: str,
+    bits: int,
+    options: str,
+) -> tuple[int, int, int, int, int, list[int], list[int], list[list[float]], list[bool]]: ...
+def lm_convert(path: str, out: str, form: str, bits: int, options: str) -> tuple[list[int], int]: ...
+def lm_merge(
+    paths: Sequence[str], weights: Sequence[float], out: str, form: str, bits: int, options: str
+) -> list[int]: ...
+
+@final
+class LmModel:
+    """A language model, mapped from its file."""
+
+    def __new__(cls, path: str) -> LmModel: ...
+    @property
+    def order(self) -> int: ...
+    @property
+    def counts(self) -> list[int]: ...
+    @property
+    def form(self) -> tuple[str, int]: ...
+    @property
+    def options(self) -> str: ...
+    @property
+    def hash(self) -> int: ...
+    @property
+    def size(self) -> int: ...
+    def words(self) -> list[str]: ...
+    def knows(self, word: str) -> bool: ...
+    def verify(self) -> None: ...
+    def save(self, path: str) -> None: ...
+    def score(self, texts: Texts) -> _LmColumns: ...
+    def score_file(self, path: str, tokens: bool) -> tuple[int, int, int, int, float, float]: ...
+    def estimate(self, phrase: str) -> float: ...
+
+@final
+class LmMixture:
+    """A linear mixture of models."""
+
+    def __new__(cls, models: Sequence[LmModel], weights: Sequence[float]) -> LmMixture: ...
+    def score(self, texts: Texts) -> _LmColumns: ...
+    def score_file(self, path: str, tokens: bool) -> tuple[int, int, int, int, float, float]: ...

@@ -5,6 +5,7 @@
 mod columns;
 mod errors;
 mod learn;
+mod lm;
 mod mert;
 mod metric;
 mod nbest;
@@ -23,6 +24,8 @@ mod _core {
     use crate::columns::{Names, Texts, align_weights, best_per_group, dot_rows, read_lines, write_lines};
     #[pymodule_export]
     use crate::learn::{CandidateLists, JudgedLists, MiraRun};
+    #[pymodule_export]
+    use crate::lm::{LmMixture, LmModel, lm_convert, lm_estimate, lm_merge};
     #[pymodule_export]
     use crate::mert::LinePool;
     #[pymodule_export]

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from dragoman._core import VERSION
-from dragoman.cli import nbest, score, tune
+from dragoman.cli import lm, nbest, score, tune
 from dragoman.cli.arguments import Command
 from dragoman.errors import DragomanError
 
@@ -55,6 +55,7 @@ dragoman.add_command(score.compare)
 dragoman.add_command(tune.tune)
 dragoman.add_command(tune.rerank)
 dragoman.add_command(nbest.nbest)
+dragoman.add_command(lm.lm)
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -1,0 +1,307 @@
+//! A model that answers queries, opened in milliseconds.
+
+use crate::arpa;
+use crate::ngrams::Ngrams;
+use crate::table::{
+    Automaton, Bytes, Compact, Hash, Head, Kind, ROOT, Vocabulary, assemble, is_table, parse,
+};
+use crate::words::{BOS, SPECIAL};
+use dragoman_base::io::Output;
+use dragoman_base::{Error, Result};
+use std::fs::File;
+use std::io::Read;
+
+/// Files up to this size are checked whole when they are opened; larger ones by [`Model::verify`] on request.
+const CHECKED: usize = 256 << 20;
+
+/// What of the words so far can still matter: equal states have equal futures.
+///
+/// Four bytes, comparable as such; it means something only to the model that gave it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
+#[repr(transparent)]
+pub struct State(pub(crate) u32);
+
+impl State {
+    /// The state as bytes, for recombination.
+    pub fn to_bytes(self) -> [u8; 4] {
+        self.0.to_le_bytes()
+    }
+
+    /// The state that [`State::to_bytes`] gave.
+    pub fn from_bytes(bytes: [u8; 4]) -> Self {
+        Self(u32::from_le_bytes(bytes))
+    }
+}
+
+/// How well a word fits.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Score {
+    /// Natural logarithm of the probability.
+    pub log: f32,
+    /// The state after the word.
+    pub state: State,
+    /// Number of words of the n-gram that the probability comes from.
+    pub length: u8,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Table {
+    Hash(Hash<'static>),
+    Compact(Compact<'static>),
+}
+
+/// A language model: mapped from its file, shared by all threads.
+#[derive(Debug)]
+pub struct Model {
+    // The views below point into `bytes`. They never leave with this lifetime.
+    vocabulary: Vocabulary<'static>,
+    table: Table,
+    starts: Vec<u32>,
+    bytes: Bytes,
+    head: Head,
+    path: String,
+}
+
+impl Model {
+    /// Opens a binary model or an ARPA file (packed or not, built into tables in memory).
+    pub fn open(path: &str) -> Result<Self> {
+        let fail = |source| Error::Io { path: path.to_owned(), source };
+        let mut start = [0; 8];
+        let mut file = File::open(path).map_err(fail)?;
+        if file.metadata().map_err(fail)?.is_dir() {
+            return Err(fail(std::io::Error::other("is a directory, not a file")));
+        }
+        let seen = file.read(&mut start).map_err(fail)?;
+        let binary = start[..seen].contains(&0) || is_table(&start[..seen]);
+        let packed = [".gz", ".zst", ".xz"].iter().any(|ending| path.ends_with(ending));
+        if packed || !binary {
+            return Self::from_ngrams(&arpa::read(path)?, Kind::Hash, "");
+        }
+        // SAFETY: the map is read only, and everything read from it is checked against its length. Whoever changes
+        // the file under a running program gets wrong probabilities; our own writer never does (it renames).
+        let map = unsafe { memmap2::Mmap::map(&file) }.map_err(fail)?;
+        Self::from_bytes(Bytes::Mapped(map), path)
+    }
+
+    /// Builds a model in memory.
+    pub fn from_ngrams(ngrams: &Ngrams, kind: Kind, options: &str) -> Result<Self> {
+        let automaton = Automaton::new(ngrams)?;
+        let bytes = assemble(&automaton, ngrams.names.texts(), &ngrams.counts(), kind, options)?;
+        Self::from_bytes(Bytes::Owned(bytes), &ngrams.path)
+    }
+
+    fn from_bytes(bytes: Bytes, path: &str) -> Result<Self> {
+        let head = parse(&bytes, path, bytes.len() <= CHECKED)?;
+        // SAFETY: the bytes live in a map or a vector that is never changed, moved or freed before the model is;
+        // the slice is used for private fields of the model only.
+        let all: &'static [u8] = unsafe { std::slice::from_raw_parts(bytes.as_ptr(), bytes.len()) };
+        let views = Self::views(all, &head);
+        let Some((vocabulary, table, starts)) = views else {
+            let what = "the language model is corrupt: its sections do not fit together".to_owned();
+            return Err(Error::Damaged { path: path.to_owned(), line: 1, what });
+        };
+        Ok(Self { vocabulary, table, starts, bytes, head, path: path.to_owned() })
+    }
+
+    fn views(all: &'static [u8], head: &Head) -> Option<(Vocabulary<'static>, Table, Vec<u32>)> {
+        let sections: Vec<&'static [u8]> = head.sections.iter().map(|range| &all[range.clone()]).collect();
+        let [text, ends, slots, starts, rest @ ..] = sections.as_slice() else { return None };
+        let vocabulary = Vocabulary::new(text, ends, slots)?;
+        let words = vocabulary.len();
+        if starts.len() != (head.counts.len() + 1) * 4 || words < SPECIAL.len() {
+            return None;
+        }
+        let edges = head.counts[1..].iter().sum::<u64>() as usize;
+        let table = match (head.kind, rest) {
+            (Kind::Hash, [unigrams, nodes, slots]) => Table::Hash(Hash::new(unigrams, nodes, slots, words)?),
+            (Kind::Compact(bits), &[a, b, c, d]) => {
+                Table::Compact(Compact::new([a, b, c, d], starts, usize::from(bits), words, edges)?)
+            }
+            _ => return None,
+        };
+        Some((vocabulary, table, starts.as_chunks::<4>().0.iter().map(|b| u32::from_le_bytes(*b)).collect()))
+    }
+
+    /// Writes the tables to a file that appears when it is whole.
+    pub fn save(&self, path: &str) -> Result<()> {
+        let mut out = Output::create(path)?;
+        out.write(&self.bytes)?;
+        out.finish()
+    }
+
+    /// Checks the hash of all contents, which opening does for files up to 256 MB.
+    pub fn verify(&self) -> Result<()> {
+        parse(&self.bytes, &self.path, true).map(|_| ())
+    }
+
+    /// The file it came from.
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// Number of words in the longest n-grams.
+    pub fn order(&self) -> usize {
+        self.head.counts.len()
+    }
+
+    /// N-grams of each order.
+    pub fn counts(&self) -> &[u64] {
+        &self.head.counts
+    }
+
+    /// How the tables are laid out.
+    pub fn kind(&self) -> Kind {
+        self.head.kind
+    }
+
+    /// The options that the model was made with.
+    pub fn options(&self) -> &str {
+        &self.head.options
+    }
+
+    /// Hash of the contents, for signatures.
+    pub fn hash(&self) -> u64 {
+        self.head.hash
+    }
+
+    /// Size of the tables in bytes.
+    pub fn size(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// Number of words, the special ones included. Ids are below it.
+    pub fn words(&self) -> usize {
+        self.vocabulary.len()
+    }
+
+    /// The id of a word; [`crate::UNK`] for a word that the model does not know.
+    #[inline]
+    pub fn word(&self, text: &str) -> u32 {
+        self.vocabulary.id(text.as_bytes())
+    }
+
+    /// The word behind an id below [`Model::words`].
+    pub fn name(&self, id: u32) -> &str {
+        self.vocabulary.name(id)
+    }
+
+    /// The state at the start of a sentence, after `<s>`.
+    pub fn start(&self) -> State {
+        self.score(&State(ROOT), BOS).1
+    }
+
+    /// The state that knows nothing of what came before.
+    pub fn empty(&self) -> State {
+        State(ROOT)
+    }
+
+    /// Natural log probability of `word` (an id below [`Model::words`]) after `state`, and the state after it.
+    #[inline]
+    pub fn score(&self, state: &State, word: u32) -> (f32, State) {
+        let (log, next, _) = self.step(*state, word);
+        (log, State(next))
+    }
+
+    /// As [`Model::score`], and how long the n-gram is that the probability comes from.
+    pub fn score_full(&self, state: &State, word: u32) -> Score {
+        let (log, next, from) = self.step(*state, word);
+        let length = self.starts[1..].iter().take_while(|&&start| start <= from).count() + 1;
+        Score { log, state: State(next), length: length as u8 }
+    }
+
+    #[inline]
+    fn step(&self, state: State, word: u32) -> (f32, u32, u32) {
+        match &self.table {
+            Table::Hash(table) => table.step(state.0, word),
+            Table::Compact(table) => table.step(state.0, word),
+        }
+    }
+
+    /// An estimate for future cost: the words' log probability when nothing is known of what stands before them.
+    pub fn estimate(&self, words: &[u32]) -> f32 {
+        let mut state = self.empty();
+        let mut sum = 0.0;
+        for &word in words {
+            let (log, next) = self.score(&state, word);
+            sum += log;
+            state = next;
+        }
+        sum
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::estimate::{Options, Source, estimate};
+    use crate::words::{EOS, UNK};
+    use dragoman_base::Texts;
+
+    fn ngrams() -> Ngrams {
+        let lines: Texts = ["a b c", "a b d", "b c a b", "c", "a b c d", "d a b"].into_iter().collect();
+        let options = Options {
+            order: 3,
+            memory: 1 << 20,
+            scratch: None,
+            prune: vec![0, 0, 1],
+            fallback: Some([0.5, 1.0, 1.5]),
+            skip_symbols: false,
+        };
+        let mut ngrams = Ngrams::default();
+        estimate(Source::Lines(&lines), &options, &mut ngrams).unwrap();
+        ngrams
+    }
+
+    fn after(model: &Model, text: &str) -> State {
+        let words = crate::words(text).map(|word| model.word(word));
+        words.fold(model.empty(), |state, word| model.score(&state, word).1)
+    }
+
+    #[test]
+    fn a_state_is_the_shortest_context_that_matters() {
+        let model = Model::from_ngrams(&ngrams(), Kind::Hash, "").unwrap();
+        // No trigram begins with `c d` or `d d`, and nothing follows an unknown word.
+        assert_eq!(after(&model, "c d").to_bytes(), after(&model, "d d").to_bytes());
+        assert_eq!(after(&model, "a x"), model.empty());
+        assert_ne!(after(&model, "a b"), after(&model, "d b"));
+        assert_ne!(model.start(), model.empty());
+        let state = after(&model, "a b");
+        assert_eq!(State::from_bytes(state.to_bytes()), state);
+        assert_eq!((model.word("x"), model.name(EOS), model.name(UNK)), (UNK, "</s>", "<unk>"));
+    }
+
+    #[test]
+    fn forms_agree_and_probabilities_sum_to_one() {
+        let hash = Model::from_ngrams(&ngrams(), Kind::Hash, "made by a test").unwrap();
+        let compact = Model::from_ngrams(&ngrams(), Kind::Compact(12), "").unwrap();
+        assert_eq!((hash.options(), hash.order()), ("made by a test", 3));
+        for context in ["", "a", "a b", "b c", "d d", "x"] {
+            let (h, c) = (after(&hash, context), after(&compact, context));
+            let mut sum = 0.0;
+            for word in (0..hash.words() as u32).filter(|&word| word != BOS) {
+                let (fast, small) = (hash.score_full(&h, word), compact.score_full(&c, word));
+                assert!((fast.log - small.log).abs() < 1e-5 && fast.length == small.length);
+                sum += f64::from(fast.log).exp();
+            }
+            assert!((sum - 1.0).abs() < 1e-5, "{context}: {sum}");
+        }
+        let phrase = ["a", "b", "c"].map(|word| hash.word(word));
+        let first = hash.score(&hash.empty(), phrase[0]);
+        let (second, state) = hash.score(&first.1, phrase[1]);
+        assert_eq!(hash.estimate(&phrase), first.0 + second + hash.score(&state, phrase[2]).0);
+    }
+
+    #[test]
+    fn no_damage_goes_unseen() {
+        for kind in [Kind::Hash, Kind::Compact(8)] {
+            let model = Model::from_ngrams(&ngrams(), kind, "options").unwrap();
+            let whole = model.bytes.to_vec();
+            for at in 0..whole.len() {
+                let mut bytes = whole.clone();
+                bytes[at] ^= 1 << (at % 8);
+                assert!(Model::from_bytes(Bytes::Owned(bytes), "m").is_err(), "byte {at}");
+                assert!(Model::from_bytes(Bytes::Owned(whole[..at].to_vec()), "m").is_err(), "cut at {at}");
+            }
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! The fast form: edges in an open-addressing table with exact 64-bit keys (node, word), 16 bytes a slot.
+
+use super::{Automaton, ROOT, mix, place};
+
+const EMPTY: u32 = u32::MAX;
+
+/// Slots for each edge: fewer are smaller, more are faster.
+const ROOM: f64 = 1.5;
+
+fn slot(a: u32, b: u32, c: u32, d: u32) -> [u8; 16] {
+    let mut bytes = [0; 16];
+    for (to, from) in bytes.chunks_exact_mut(4).zip([a, b, c, d]) {
+        to.copy_from_slice(&from.to_le_bytes());
+    }
+    bytes
+}
+
+fn pair(bytes: [u8; 8]) -> (f32, u32) {
+    let both = u64::from_le_bytes(bytes);
+    (f32::from_bits(both as u32), (both >> 32) as u32)
+}
+
+fn key(node: u32, word: u32) -> u64 {
+    u64::from(node) << 32 | u64::from(word)
+}
+
+/// Pairs of a logarithm and a node as bytes.
+pub fn pairs(values: &[(f32, u32)]) -> Vec<u8> {
+    values.iter().flat_map(|&(p, n)| (u64::from(p.to_bits()) | u64::from(n) << 32).to_le_bytes()).collect()
+}
+
+/// The sections: unigrams, nodes, slots.
+pub fn sections(automaton: &Automaton) -> [Vec<u8>; 3] {
+    let edges: usize = automaton.edges.iter().map(Vec::len).sum();
+    let size = (edges as f64 * ROOM) as usize + 1;
+    let mut slots = vec![slot(EMPTY, EMPTY, 0, 0); size];
+    let mut taken = vec![false; size];
+    for edge in automaton.edges.iter().flatten() {
+        let mut at = place(mix(key(edge.node, edge.word)), size);
+        while taken[at] {
+            at = if at + 1 == size { 0 } else { at + 1 };
+        }
+        taken[at] = true;
+        slots[at] = slot(edge.word, edge.node, edge.probability.to_bits(), edge.next);
+    }
+    [pairs(&automaton.unigrams), pairs(&automaton.nodes), slots.into_flattened()]
+}
+
+/// A mapped table.
+#[derive(Debug, Clone, Copy)]
+pub struct Hash<'a> {
+    unigrams: &'a [[u8; 8]],
+    nodes: &'a [[u8; 8]],
+    slots: &'a [[u8; 16]],
+}
+
+impl<'a> Hash<'a> {
+    /// A view of the three sections; none if they do not fit together.
+    pub fn new(unigrams: &'a [u8], nodes: &'a [u8], slots: &'a [u8], words: usize) -> Option<Self> {
+        let (unigrams, nodes, slots) =
+            (unigrams.as_chunks::<8>(), nodes.as_chunks::<8>(), slots.as_chunks::<16>());
+        let whole = unigrams.1.is_empty() && nodes.1.is_empty() && slots.1.is_empty();
+        let fits = whole && unigrams.0.len() == words && !nodes.0.is_empty() && !slots.0.is_empty();
+        fits.then_some(Self { unigrams: unigrams.0, nodes: nodes.0, slots: slots.0 })
+    }
+
+    #[inline]
+    fn find(&self, node: u32, word: u32) -> Option<(f32, u32)> {
+        let key = key(node, word);
+        let mut at = place(mix(key), self.slots.len());
+        loop {
+            let slot = u128::from_le_bytes(self.slots[at]);
+            let found = slot as u64;
+            if found == key {
+                return Some((f32::from_bits((slot >> 64) as u32), (slot >> 96) as u32));
+            }
+            if found == u64::MAX {
+                return None;
+            }
+            at = if at + 1 == self.slots.len() { 0 } else { at + 1 };
+        }
+    }
+
+    /// Natural log probability of `word` after `node`, the next node, and the node the probability belongs to.
+    #[inline]
+    pub fn step(&self, mut node: u32, word: u32) -> (f32, u32, u32) {
+        let mut sum = 0.0;
+        while node != ROOT {
+            if let Some((probability, next)) = self.find(node, word) {
+                return (sum + probability, next, node);
+            }
+            let (backoff, suffix) = pair(self.nodes[node as usize]);
+            sum += backoff;
+            node = suffix;
+        }
+        let (probability, next) = pair(self.unigrams[word as usize]);
+        (sum + probability, next, ROOT)
+    }
+}

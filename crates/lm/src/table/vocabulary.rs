@@ -1,0 +1,89 @@
+//! Words to ids and back, from mapped bytes.
+
+use super::{mix, place, word};
+use crate::words::UNK;
+use dragoman_base::Texts;
+
+const EMPTY: u32 = u32::MAX;
+
+/// A hash of a word that files rely on: it must never change.
+fn hash(text: &[u8]) -> u64 {
+    let mut state = 0x9e37_79b9_7f4a_7c15 ^ text.len() as u64;
+    let (chunks, rest) = text.as_chunks::<8>();
+    for chunk in chunks {
+        state = (state ^ u64::from_le_bytes(*chunk)).wrapping_mul(0xff51_afd7_ed55_8ccd);
+        state ^= state >> 32;
+    }
+    let mut tail = [0; 8];
+    tail[..rest.len()].copy_from_slice(rest);
+    mix(state ^ u64::from_le_bytes(tail))
+}
+
+/// The sections of a vocabulary: all bytes, starts of words, hash slots (tag and id).
+pub fn sections(words: &Texts) -> [Vec<u8>; 3] {
+    let starts = words.offsets().iter().flat_map(|&o| (o as u32).to_le_bytes()).collect();
+    let size = words.len() * 2 + 1;
+    let mut slots = vec![(0, EMPTY); size];
+    for (id, text) in words.iter().enumerate() {
+        let hash = hash(text.as_bytes());
+        let mut at = place(hash, size);
+        while slots[at].1 != EMPTY {
+            at = (at + 1) % size;
+        }
+        slots[at] = (hash as u32, id as u32);
+    }
+    let slots = slots.iter().map(|&(tag, id)| (u64::from(tag) | u64::from(id) << 32).to_le_bytes());
+    [words.bytes().to_vec(), starts, slots.flatten().collect()]
+}
+
+/// The words of a mapped model.
+#[derive(Debug, Clone, Copy)]
+pub struct Vocabulary<'a> {
+    text: &'a [u8],
+    starts: &'a [u8],
+    slots: &'a [[u8; 8]],
+}
+
+impl<'a> Vocabulary<'a> {
+    /// A view of the three sections; none if they do not fit together.
+    pub fn new(text: &'a [u8], starts: &'a [u8], slots: &'a [u8]) -> Option<Self> {
+        let (slots, rest) = slots.as_chunks::<8>();
+        let words = (starts.len() / 4).checked_sub(1)?;
+        let fits = rest.is_empty() && slots.len() > words && std::str::from_utf8(text).is_ok();
+        let mut ends = starts.as_chunks::<4>().0.iter().map(|b| u32::from_le_bytes(*b) as usize);
+        let fits = fits && ends.clone().is_sorted() && ends.next_back() == Some(text.len());
+        fits.then_some(Self { text, starts, slots })
+    }
+
+    /// Number of words.
+    pub fn len(&self) -> usize {
+        self.starts.len() / 4 - 1
+    }
+
+    fn bytes(&self, id: u32) -> &'a [u8] {
+        let (from, to) = (word(self.starts, id as usize), word(self.starts, id as usize + 1));
+        &self.text[from as usize..to as usize]
+    }
+
+    /// The word behind `id`, which must be below [`Vocabulary::len`].
+    pub fn name(&self, id: u32) -> &'a str {
+        std::str::from_utf8(self.bytes(id)).unwrap_or("")
+    }
+
+    /// The id of a word; that of `<unk>` for an unknown one.
+    pub fn id(&self, text: &[u8]) -> u32 {
+        let hash = hash(text);
+        let mut at = place(hash, self.slots.len());
+        loop {
+            let slot = u64::from_le_bytes(self.slots[at]);
+            let id = (slot >> 32) as u32;
+            if id == EMPTY {
+                return UNK;
+            }
+            if slot as u32 == hash as u32 && self.bytes(id) == text {
+                return id;
+            }
+            at = if at + 1 == self.slots.len() { 0 } else { at + 1 };
+        }
+    }
+}

@@ -1,0 +1,202 @@
+"""`dragoman lm`: estimate, convert, query, tune and merge language models."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict
+
+import click
+
+from dragoman import lm as models
+from dragoman.cli.arguments import Command, as_json
+from dragoman.cli.show import print_json, print_table
+from dragoman.files import read_text
+
+__all__ = ["lm"]
+
+_FORM = click.option(
+    "--form",
+    type=click.Choice(models.FORMS),
+    help="Default: arpa if --out says so (.arpa, .arpa.gz), else hash.",
+)
+_BITS = click.option(
+    "--bits",
+    default=8,
+    show_default=True,
+    type=click.IntRange(4, 16),
+    help="Bits of each code in the compact form.",
+)
+_OUT = click.option("--out", required=True, metavar="FILE", help="The model to write.")
+
+
+@click.group()
+def lm() -> None:
+    """N-gram language models: estimate, convert, query, mix."""
+
+
+@lm.command(cls=Command)
+@click.option("--text", multiple=True, required=True, metavar="FILE...", help="Text, one sentence a line.")
+@click.option("--order", default=5, show_default=True, help="Words in the longest n-grams.")
+@_OUT
+@click.option("--memory", default="1G", show_default=True, metavar="SIZE", help="What sorting may use: 512M, 4G.")
+@click.option("--folder", metavar="FOLDER", help="Where temporary files go.  [default: the system's place]")
+@click.option(
+    "--prune",
+    multiple=True,
+    type=click.IntRange(min=0),
+    metavar="COUNT...",
+    help="Drop n-grams seen at most so often, a number for each order; the last holds for higher ones.",
+)
+@click.option(
+    "--discount-fallback",
+    nargs=3,
+    type=float,
+    metavar="D1 D2 D3+",
+    help="Discounts where the text gives none, e.g. 0.5 1 1.5 for word classes.",
+)
+@click.option("--skip-symbols", is_flag=True, help="Skip <s>, </s> and <unk> in the text; else they are an error.")
+@_FORM
+@_BITS
+@as_json
+def estimate(
+    text: tuple[str, ...],
+    order: int,
+    out: str,
+    memory: str,
+    folder: str | None,
+    prune: tuple[int, ...],
+    discount_fallback: tuple[float, float, float] | None,
+    skip_symbols: bool,
+    form: str | None,
+    bits: int,
+    as_json: bool,
+) -> None:
+    """Estimate a model with modified Kneser-Ney smoothing.
+
+    \b
+    dragoman lm estimate --text train.en.gz --order 5 --out lm.arpa.gz
+    dragoman lm estimate --text train.en --order 4 --prune 0 0 1 --memory 4G --out lm.bin
+    dragoman lm estimate --text classes.en --discount-fallback 0.5 1 1.5 --out classes.arpa
+
+    Text that does not fit into the memory is sorted in temporary files; the model is the same to the last byte.
+    """
+    found = models.estimate(
+        text,
+        out,
+        order=order,
+        memory=memory,
+        folder=folder,
+        prune=prune,
+        discount_fallback=discount_fallback,
+        skip_symbols=skip_symbols,
+        form=form,
+        bits=bits,
+    )
+    for count, what in ((found.controls, "control characters, taken for blanks"), (found.symbols, "special words")):
+        if count:
+            click.echo(f"dragoman: skipped {count} {what}", err=True)
+    if as_json:
+        print_json(asdict(found))
+        return
+    click.echo(f"sentences {found.sentences}, tokens {found.tokens}, types {found.types}")
+    rows = [
+        [str(i + 1), str(kept), str(before), *(f"{d:.4f}" for d in discounts), "fallback" if fallback else ""]
+        for i, (kept, before, discounts, fallback) in enumerate(
+            zip(found.counts, found.counts_before, found.discounts, found.fallback, strict=True)
+        )
+    ]
+    print_table(["order", "n-grams", "unpruned", "D1", "D2", "D3+", ""], rows)
+
+
+@lm.command(cls=Command)
+@click.argument("source")
+@_OUT
+@_FORM
+@_BITS
+def convert(source: str, out: str, form: str | None, bits: int) -> None:
+    """Turn an ARPA file into tables that open in milliseconds.
+
+    \b
+    dragoman lm convert lm.arpa.gz --out lm.bin
+    dragoman lm convert lm.arpa.gz --out lm.small --form compact --bits 8
+    """
+    counts, without = models.convert(source, out, form=form, bits=bits)
+    if without:
+        click.echo(f"dragoman: {without} n-grams have no back-off weight, which means 1", err=True)
+    print_table(["order", "n-grams"], [[str(i + 1), str(count)] for i, count in enumerate(counts)])
+
+
+@lm.command(cls=Command)
+@click.argument("model", nargs=-1, required=True)
+@click.option("--text", default="-", show_default="standard input", metavar="FILE", help="Text, one sentence a line.")
+@click.option("--weights", multiple=True, type=float, metavar="W...", help="Of several models; they sum to 1.")
+@click.option("--tokens", is_flag=True, help="Print every token: word=id, length of the n-gram, log10 probability.")
+@as_json
+def query(model: tuple[str, ...], text: str, weights: tuple[float, ...], tokens: bool, as_json: bool) -> None:
+    """Print the perplexity of a text under a model, or under a mixture of several.
+
+    \b
+    dragoman lm query lm.bin < dev.en
+    dragoman lm query lm.bin --tokens --text dev.en.gz | head
+    dragoman lm query news.bin talks.bin --weights 0.7 0.3 --text dev.en
+    """
+    opened = [models.Model(path) for path in model]
+    if len(opened) > 1 or weights:
+        scorer: models.Model | models.Mixture = models.Mixture(opened, weights or [1 / len(opened)] * len(opened))
+    else:
+        scorer = opened[0]
+    found = scorer.score_file(text, tokens=tokens)
+    figures = {
+        "sentences": found.sentences,
+        "tokens": found.tokens,
+        "unknown": found.unknown,
+        "log10": found.log / math.log(10),
+        "perplexity": found.perplexity,
+        "perplexity_known": found.perplexity_known,
+    }
+    if found.controls:
+        click.echo(f"dragoman: skipped {found.controls} control characters, taken for blanks", err=True)
+    if as_json:
+        print_json(figures)
+        return
+    for name, value in figures.items():
+        click.echo(f"{name:16}  {value:.4f}" if isinstance(value, float) else f"{name:16}  {value}")
+
+
+@lm.command(cls=Command)
+@click.argument("model", nargs=-1, required=True)
+@click.option("--text", required=True, metavar="FILE", help="Text to fit, one sentence a line.")
+@as_json
+def tune(model: tuple[str, ...], text: str, as_json: bool) -> None:
+    """Find the mixture weights that minimise the perplexity of a text, by EM.
+
+    \b
+    dragoman lm tune news.bin talks.bin --text dev.en
+    """
+    opened = [models.Model(path) for path in model]
+    lines = read_text(text)
+    weights = models.tune_weights(opened, lines)
+    mixed = models.Mixture(opened, weights).score(lines).perplexity
+    alone = [m.score(lines).perplexity for m in opened]
+    if as_json:
+        rows = [{"model": m, "weight": w, "perplexity": p} for m, w, p in zip(model, weights, alone, strict=True)]
+        print_json({"models": rows, "perplexity": mixed})
+        return
+    table = [[m, f"{w:.6f}", f"{p:.4f}"] for m, w, p in zip(model, weights, alone, strict=True)]
+    print_table(["model", "weight", "perplexity"], [*table, ["mixture", "", f"{mixed:.4f}"]])
+
+
+@lm.command(cls=Command)
+@click.argument("source", nargs=-1, required=True)
+@click.option("--weights", multiple=True, required=True, type=float, metavar="W...", help="They sum to 1.")
+@_OUT
+@_FORM
+@_BITS
+def merge(source: tuple[str, ...], weights: tuple[float, ...], out: str, form: str | None, bits: int) -> None:
+    """Mix ARPA files into one model over the union of their n-grams.
+
+    \b
+    dragoman lm merge news.arpa.gz talks.arpa.gz --weights 0.7 0.3 --out mixed.arpa.gz
+    """
+    counts = models.merge(source, weights, out, form=form, bits=bits)
+    print_table(["order", "n-grams"], [[str(i + 1), str(count)] for i, count in enumerate(counts)])
