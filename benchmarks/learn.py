@@ -151,20 +151,8 @@ def write_moses(pool: Pool, folder: Path) -> list[str]:
             scores.write("SCORES_TXT_END_0\n")
             feats.write("FEATURES_TXT_END_0\n")
     (folder / "start").write_text("".join(f"f{j}= 0.1\n" for j in range(pool.width)))
-    return [
-        "--dense-init",
-        "start",
-        "--scfile",
-        "scores",
-        "--ffile",
-        "features",
-        "-J",
-        "60",
-        "-r",
-        "1",
-        "-o",
-        "weights",
-    ]
+    files = ["--dense-init", "start", "--scfile", "scores", "--ffile", "features", "-o", "weights"]
+    return [*files, "-J", "60", "-r", "1"]
 
 
 def child_seconds() -> float:
