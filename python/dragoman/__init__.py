@@ -1,6 +1,6 @@
 """Feature-rich statistical machine translation: score, compare, tune, train and decode on plain CPUs."""
 
-from dragoman import metrics, nbest, significance, weights
+from dragoman import align, metrics, nbest, significance, weights
 from dragoman._core import VERSION
 from dragoman.errors import DragomanError, InputError, OptionError
 from dragoman.metrics import Bleu, Chrf, External, Ter, Wer
@@ -26,6 +26,7 @@ __all__ = [
     "Weights",
     "Wer",
     "__version__",
+    "align",
     "metrics",
     "nbest",
     "significance",

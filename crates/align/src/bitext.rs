@@ -1,6 +1,7 @@
 //! Sentence pairs as the aligner sees them: word ids in flat arrays.
 
 use dragoman_base::{Error, Names, Result, Texts};
+use std::sync::Arc;
 
 /// How words become the types that alignment statistics are about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,7 +21,7 @@ impl Default for Spelling {
 }
 
 /// One side of a bitext.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct Side {
     /// The types.
     pub words: Names,
@@ -28,6 +29,12 @@ pub struct Side {
     pub tokens: Vec<u32>,
     /// First token of each sentence, and the end of the last.
     pub starts: Vec<usize>,
+}
+
+impl Default for Side {
+    fn default() -> Self {
+        Self { words: Names::new(), tokens: Vec::new(), starts: vec![0] }
+    }
 }
 
 impl Side {
@@ -66,9 +73,9 @@ pub struct Report {
 #[derive(Debug, Clone, Default)]
 pub struct Bitext {
     /// The source side.
-    pub source: Side,
+    pub source: Arc<Side>,
     /// The target side.
-    pub target: Side,
+    pub target: Arc<Side>,
     /// What was odd.
     pub report: Report,
 }
@@ -110,21 +117,30 @@ impl Bitext {
                 source.len()
             )));
         }
-        let mut bitext = Self::default();
-        bitext.source.starts.push(0);
-        bitext.target.starts.push(0);
+        let mut report = Report::default();
+        let mut sides = [Side::default(), Side::default()];
         for (from, to) in source.iter().zip(target.iter()) {
-            let use_it = bitext.report.look(from, to, how.longest);
-            bitext.source.push(if use_it { from } else { "" }, how);
-            bitext.target.push(if use_it { to } else { "" }, how);
+            let takes_part = report.look(from, to, how.longest);
+            sides[0].push(if takes_part { from } else { "" }, how);
+            sides[1].push(if takes_part { to } else { "" }, how);
         }
-        Ok(bitext)
+        let [source, target] = sides.map(Arc::new);
+        Ok(Self { source, target, report })
     }
 }
 
 impl Report {
+    /// Adds the counts of other pairs.
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.pairs += other.pairs;
+        self.empty += other.empty;
+        self.long += other.long;
+        self.control += other.control;
+        self.bar += other.bar;
+    }
+
     /// Counts a pair and says whether it takes part.
-    fn look(&mut self, source: &str, target: &str, longest: usize) -> bool {
+    pub(crate) fn look(&mut self, source: &str, target: &str, longest: usize) -> bool {
         let (from, to) = (count_words(source), count_words(target));
         let odd = |test: fn(char) -> bool| usize::from(source.contains(test) || target.contains(test));
         self.pairs += 1;

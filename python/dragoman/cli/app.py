@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from dragoman._core import VERSION
-from dragoman.cli import nbest, score
+from dragoman.cli import align, nbest, score
 from dragoman.cli.arguments import Command
 from dragoman.errors import DragomanError
 
@@ -53,6 +53,7 @@ def completion(shell: str) -> None:
 dragoman.add_command(score.score)
 dragoman.add_command(score.compare)
 dragoman.add_command(nbest.nbest)
+dragoman.add_command(align.align)
 
 
 def main(arguments: list[str] | None = None) -> None:
