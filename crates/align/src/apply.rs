@@ -155,7 +155,9 @@ impl Model {
     fn ids(&self, names: &Names, line: &str, ids: &mut Vec<u32>) {
         let mut buffer = String::new();
         ids.clear();
-        ids.extend(words(line).map(|word| names.get(spell(word, self.spelling, &mut buffer)).unwrap_or(UNKNOWN)));
+        ids.extend(
+            words(line).map(|word| names.get(spell(word, self.spelling, &mut buffer)).unwrap_or(UNKNOWN)),
+        );
     }
 
     /// Aligns new sentence pairs, on all cores: forward links, reverse links, and what was odd about the text.
@@ -201,7 +203,8 @@ impl Model {
                 self.ids(&self.words[1 - k], lines[1 - k], &mut field.made);
                 field.load(&self.tables[k], &self.priors);
                 field.run((&self.tables[k], &self.priors, &jumps[k]), effort);
-                let best: Vec<u16> = field.rows.chunks_exact(field.given.len() + 1).map(most_probable).collect();
+                let best: Vec<u16> =
+                    field.rows.chunks_exact(field.given.len() + 1).map(most_probable).collect();
                 push_links(links, &best, k == 1, &mut pair);
             }
         }

@@ -185,6 +185,7 @@ impl Model {
         if sum != checksum(body) || !from.0.is_empty() {
             return Err(damaged("the aligner is corrupt: its checksum is wrong"));
         }
-        get_model(&mut Cursor(body)).ok_or_else(|| damaged("the aligner is corrupt: its parts do not fit together"))
+        get_model(&mut Cursor(body))
+            .ok_or_else(|| damaged("the aligner is corrupt: its parts do not fit together"))
     }
 }

@@ -70,15 +70,17 @@ impl Links {
         let bounded = self.starts.first() == Some(&0) && self.starts.last() == Some(&count);
         if !bounded || self.target.len() != self.source.len() || self.starts.windows(2).any(|w| w[0] > w[1]) {
             return Err(Error::Invalid(
-                "links need starts that rise from 0 to their number, and as many sources as targets".to_owned(),
+                "links need starts that rise from 0 to their number, and as many sources as targets"
+                    .to_owned(),
             ));
         }
         for index in 0..self.len() {
             let (source, target) = self.pair(index);
-            let ordered =
-                (1..source.len()).all(|k| (source[k - 1], target[k - 1]) < (source[k], target[k]));
+            let ordered = (1..source.len()).all(|k| (source[k - 1], target[k - 1]) < (source[k], target[k]));
             if !ordered {
-                return Err(Error::Invalid(format!("the links of pair {index} are not sorted, or repeat one")));
+                return Err(Error::Invalid(format!(
+                    "the links of pair {index} are not sorted, or repeat one"
+                )));
             }
         }
         Ok(())
@@ -96,7 +98,12 @@ impl Links {
             let parsed = parse(line, &mut pair);
             let number = links.len() + 1;
             if let Err(found) = parsed {
-                return Err(Error::format(path, number, "links `i-j` of whole numbers, counted from 0", &found));
+                return Err(Error::format(
+                    path,
+                    number,
+                    "links `i-j` of whole numbers, counted from 0",
+                    &found,
+                ));
             }
             if let Some(lengths) = lengths {
                 check_range(path, links.len(), lengths, &pair)?;
@@ -196,7 +203,11 @@ mod tests {
             ("99999999999-1\n", None, "found `99999999999-1`"),
             ("0-0\n2-0\n", Some(&[(1, 1), (2, 1)][..]), ":2: expected links between 2 source and 1 target"),
             ("0-1\n", Some(&[(1, 1)][..]), ":1: expected links between 1 source and 1 target"),
-            ("0-0\n", Some(&[(1, 1), (2, 1)][..]), ":2: expected 2 lines, one for each sentence pair, found `1`"),
+            (
+                "0-0\n",
+                Some(&[(1, 1), (2, 1)][..]),
+                ":2: expected 2 lines, one for each sentence pair, found `1`",
+            ),
             ("0-0\n0-0\n", Some(&[(1, 1)][..]), ":2: expected 1 lines"),
         ] {
             let (_dir, path) = file(text);

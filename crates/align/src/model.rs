@@ -74,7 +74,8 @@ impl Table {
             && rising
             && lexicon.starts.windows(2).all(|w| {
                 let row = &lexicon.made[w[0] as usize..w[1] as usize];
-                row.windows(2).all(|pair| pair[0] < pair[1]) && row.last().is_none_or(|&f| (f as usize) < made)
+                row.windows(2).all(|pair| pair[0] < pair[1])
+                    && row.last().is_none_or(|&f| (f as usize) < made)
             });
         let numbers = [&lexicon.counts, &lexicon.totals, &lexicon.nulls, &self.jumps, &self.fertility];
         rows && lexicon.counts.len() == lexicon.made.len()

@@ -7,6 +7,7 @@
 //! - HMM: times p(i - prev) p(next - i), the jumps from the linked word before and to the one after;
 //! - fertility: times (n(e_i, phi + 1) + beta) / (n(e_i, phi) + beta), phi being the links e_i has without j.
 
+use crate::cells::Places;
 use crate::direction::Direction;
 use crate::jumps::Jumps;
 use dragoman_base::random::{Generator, Rng, below};
@@ -150,6 +151,11 @@ pub fn fertility_at(e: u32, phi: u32) -> usize {
     e as usize * FERTILITIES + (phi as usize).min(FERTILITIES - 1)
 }
 
+/// The place of a link's pair in its row; 0 without a link.
+fn place_of<P: Copy + Into<u32>>(places: &[P], link: u16) -> usize {
+    if link == NONE { 0 } else { places[link as usize].into() as usize }
+}
+
 /// Arrays for one sentence, reused.
 #[derive(Debug, Default)]
 struct Scratch {
@@ -203,13 +209,13 @@ impl Sampler {
             let words = shared.given.sentence(s);
             self.prepare(shared, s, Level::Ibm1);
             for (j, &f) in shared.made.sentence(s).iter().enumerate() {
-                let at = shared.cells.starts[s] + j * words.len();
-                let token = shared.made.starts[s] + j;
+                let (token, mut place) = (shared.made.starts[s] + j, 0);
                 if below(&mut self.random, 1 << 24) as f32 >= self.priors.null * (1 << 24) as f32 {
-                    self.links[token] = below(&mut self.random, words.len()) as u16;
+                    let i = below(&mut self.random, words.len());
+                    self.links[token] = i as u16;
+                    place = shared.cells.places.get(shared.cells.starts[s] + j * words.len() + i);
                 }
-                let places = &shared.cells.places[at..at + words.len()];
-                self.count(shared, s, token, f, places, Level::Ibm1, 1.0);
+                self.count(shared, s, token, (f, place), Level::Ibm1, 1.0);
             }
         }
     }
@@ -261,29 +267,37 @@ impl Sampler {
 
     /// Samples the links of one sentence pair; adds the conditional distributions to `posterior`, if there is
     /// one: for each made word a row of the given words and, last, no link.
-    pub fn sentence(
+    pub fn sentence(&mut self, shared: &Direction, s: usize, level: Level, posterior: Option<&mut [f32]>) {
+        let cells = shared.cells.starts[s]..shared.cells.starts[s + 1];
+        match &shared.cells.places {
+            Places::Narrow(places) => self.sample(shared, s, &places[cells], level, posterior),
+            Places::Wide(places) => self.sample(shared, s, &places[cells], level, posterior),
+        }
+    }
+
+    fn sample<P: Copy + Into<u32>>(
         &mut self,
         shared: &Direction,
         s: usize,
+        cells: &[P],
         level: Level,
         mut posterior: Option<&mut [f32]>,
     ) {
-        let (words, tokens) = (shared.given.sentence(s), shared.made.sentence(s));
+        let (words, tokens) = (shared.given.sentence(s).len(), shared.made.sentence(s));
         self.prepare(shared, s, level);
         let mut prev = -1;
         for (j, &f) in tokens.iter().enumerate() {
-            let at = shared.cells.starts[s] + j * words.len();
-            let places = &shared.cells.places[at..at + words.len()];
+            let places = &cells[j * words..(j + 1) * words];
             let token = shared.made.starts[s] + j;
-            self.count(shared, s, token, f, places, level, -1.0);
+            self.count(shared, s, token, (f, place_of(places, self.links[token])), level, -1.0);
             let next = if level == Level::Ibm1 { 0 } else { self.scratch.next[j] };
             self.weigh(shared, f, places, level, prev, next);
             if let Some(rows) = posterior.as_deref_mut() {
-                self.scratch.weights.add_to(&mut rows[j * (words.len() + 1)..(j + 1) * (words.len() + 1)]);
+                self.scratch.weights.add_to(&mut rows[j * (words + 1)..(j + 1) * (words + 1)]);
             }
             let link = self.scratch.weights.draw(&mut self.random);
             self.links[token] = link;
-            self.count(shared, s, token, f, places, level, 1.0);
+            self.count(shared, s, token, (f, place_of(places, link)), level, 1.0);
             if link != NONE {
                 prev = link as isize;
             }
@@ -322,17 +336,25 @@ impl Sampler {
     }
 
     /// Weights of all links of a word f, and of having none.
-    fn weigh(&mut self, shared: &Direction, f: u32, places: &[u32], level: Level, prev: isize, next: isize) {
+    fn weigh<P: Copy + Into<u32>>(
+        &mut self,
+        shared: &Direction,
+        f: u32,
+        places: &[P],
+        level: Level,
+        prev: isize,
+        next: isize,
+    ) {
         let f = f as usize;
         let row = &self.pairs[shared.cells.rows[f]..shared.cells.rows[f + 1]];
         let Scratch { weight, weights, .. } = &mut self.scratch;
         let alpha = self.priors.lexical;
         for (p, &place) in weights.p.iter_mut().zip(places) {
-            *p = row[place as usize] + alpha;
+            *p = row[place.into() as usize] + alpha;
         }
         let alpha = self.priors.null_lexical;
-        weights.null = self.priors.null * (self.nulls[f] + alpha)
-            / (self.null_total + alpha * self.nulls.len() as f32);
+        weights.null =
+            self.priors.null * (self.nulls[f] + alpha) / (self.null_total + alpha * self.nulls.len() as f32);
         if level == Level::Ibm1 {
             weights.multiply(weight, None);
         } else {
@@ -341,15 +363,14 @@ impl Sampler {
         }
     }
 
-    /// Adds or takes away (`by` 1 or -1) the link of a token, and brings up to date what depends on it.
-    #[allow(clippy::too_many_arguments)] // the cell and what is known about it
+    /// Adds or takes away (`by` 1 or -1) the link of a token of type f, the count of whose pair has the given place
+    /// in f's row, and brings up to date what depends on it.
     fn count(
         &mut self,
         shared: &Direction,
         s: usize,
         token: usize,
-        f: u32,
-        places: &[u32],
+        (f, place): (u32, usize),
         level: Level,
         by: f32,
     ) {
@@ -360,7 +381,6 @@ impl Sampler {
             return;
         }
         let (words, i) = (shared.given.sentence(s), link as usize);
-        let place = places[i] as usize;
         if place > 0 {
             self.pairs[shared.cells.rows[f as usize] + place] += by;
         }

@@ -39,7 +39,12 @@ impl Gold {
                 let link = word.split_once(['-', '?']).and_then(|(i, j)| Some((position(i)?, position(j)?)));
                 let Some(link) = link else {
                     let number = gold.sure.len() + 1;
-                    return Err(Error::format(path, number, "sure links `i-j` and possible links `i?j`", word));
+                    return Err(Error::format(
+                        path,
+                        number,
+                        "sure links `i-j` and possible links `i?j`",
+                        word,
+                    ));
                 };
                 possible.push(link);
                 if word.contains('-') {

@@ -129,7 +129,8 @@ impl Grid {
         for j in 0..self.width {
             for i in 0..self.height {
                 let mark = self.marks[i * self.width + j];
-                let taken = if both { self.source[i] || self.target[j] } else { self.source[i] && self.target[j] };
+                let taken =
+                    if both { self.source[i] || self.target[j] } else { self.source[i] && self.target[j] };
                 if mark & direction != 0 && mark & CHOSEN == 0 && !taken {
                     self.choose(i, j);
                 }

@@ -76,7 +76,8 @@ struct Chain {
 
 impl Chain {
     fn new(shared: Direction, options: &Options, first: usize) -> Self {
-        let make = |k| Sampler::new(&shared, options.priors, random::stream(options.seed, (first + k) as u64));
+        let make =
+            |k| Sampler::new(&shared, options.priors, random::stream(options.seed, (first + k) as u64));
         let samplers = (0..options.samplers).into_par_iter().map(make).collect();
         Self { shared, samplers }
     }

@@ -77,8 +77,11 @@ fn joint(given: &[Vec<&str>], made: &[Vec<&str>], links: &[Vec<u16>], level: Lev
         *sums.entry(e).or_default() += n;
     }
     for (e, n) in sums {
-        let (alpha, size) =
-            if e.is_empty() { (PRIORS.null_lexical, types.len()) } else { (PRIORS.lexical, partners[e].len()) };
+        let (alpha, size) = if e.is_empty() {
+            (PRIORS.null_lexical, types.len())
+        } else {
+            (PRIORS.lexical, partners[e].len())
+        };
         total -= rising(f64::from(alpha) * size as f64, n);
     }
     if level == Level::Fertility {
@@ -160,7 +163,8 @@ fn enumerate(model: &Model, e: &[u32], f: &[u32]) -> Vec<Vec<f64>> {
                 let count = lexicon.nulls[word as usize] + PRIORS.null_lexical;
                 p *= f64::from(PRIORS.null * count / nulls);
             } else {
-                let sum = lexicon.totals[e[i] as usize] + PRIORS.lexical * lexicon.partners[e[i] as usize] as f32;
+                let sum =
+                    lexicon.totals[e[i] as usize] + PRIORS.lexical * lexicon.partners[e[i] as usize] as f32;
                 p *= f64::from((1.0 - PRIORS.null) * (lexicon.count(e[i], word) + PRIORS.lexical) / sum);
                 p *= f64::from(jumps.probability(prev, i as isize));
                 (prev, phi[i]) = (i as isize, phi[i] + 1);
@@ -192,7 +196,8 @@ fn new_text_gets_the_most_probable_links_of_all_alignments() {
             let (e, f) = (ids(0, source.get(s)), ids(1, target.get(s)));
             for (j, row) in enumerate(&model, &e, &f).iter().enumerate() {
                 let best = (0..row.len()).max_by(|&a, &b| row[a].total_cmp(&row[b])).unwrap();
-                let second = row.iter().enumerate().filter(|(i, _)| *i != best).map(|(_, p)| *p).fold(0.0, f64::max);
+                let second =
+                    row.iter().enumerate().filter(|(i, _)| *i != best).map(|(_, p)| *p).fold(0.0, f64::max);
                 if row[best] - second < 0.03 {
                     continue; // too close for sampling to tell
                 }
@@ -252,7 +257,10 @@ fn a_model_is_the_same_after_a_round_trip_and_damage_is_noticed() {
         let path = dir.path().join(name).to_str().unwrap().to_owned();
         model.write(&path).unwrap();
         let again = Model::read(&path).unwrap();
-        assert_eq!((&again.tables, again.priors, again.spelling), (&model.tables, model.priors, model.spelling));
+        assert_eq!(
+            (&again.tables, again.priors, again.spelling),
+            (&model.tables, model.priors, model.spelling)
+        );
         let links = |m: &Model| m.align(&source, &target, &Effort::default()).unwrap();
         assert_eq!(links(&again), links(&model));
     }

@@ -192,11 +192,7 @@ pub fn read_gold<'py>(py: Python<'py>, path: &str) -> PyResult<(Columns<'py>, Co
 
 /// Counts for the error rate: links found, sure links, sure links found, possible links found.
 #[pyfunction]
-pub fn score_links(
-    found: Given<'_>,
-    sure: Given<'_>,
-    possible: Given<'_>,
-) -> PyResult<(u64, u64, u64, u64)> {
+pub fn score_links(found: Given<'_>, sure: Given<'_>, possible: Given<'_>) -> PyResult<(u64, u64, u64, u64)> {
     let gold = Gold { sure: to_links(&sure)?, possible: to_links(&possible)? };
     if gold.sure.len() != gold.possible.len() {
         return Err(invalid("expected as many pairs with possible links as with sure ones"));
