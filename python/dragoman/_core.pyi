@@ -176,7 +176,7 @@ class AlignTrainer:
         source: Texts,
         target: Texts,
         samplers: int,
-        sweeps: tuple[int, int, int],
+        sweeps: tuple[int, int, int] | None,
         collect: int,
         spelling: tuple[bool, int, int],
         priors: tuple[float, float, float, float, float],

@@ -157,10 +157,11 @@ class Alignment:
 class Options:
     """How an aligner is trained. The defaults are measured; see docs/align.md."""
 
-    samplers: int = 4
+    samplers: int = 3
     """Independent samplers in each direction."""
-    sweeps: tuple[int, int, int] = (4, 8, 16)
-    """Sweeps over the text with IBM 1, with the HMM, and with fertilities."""
+    sweeps: tuple[int, int, int] | None = None
+    """Sweeps over the text with IBM 1, with the HMM, and with fertilities; None: (7, 14, 28) for a small text, fewer for
+    one of more than 15,000 pairs."""
     collect: int = 4
     """Samples of each sentence in the last pass, whose distributions are averaged."""
     lower: bool = True
@@ -182,8 +183,9 @@ class Options:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        counts = [self.samplers, *self.sweeps, self.collect, self.prefix, self.longest, self.seed]
-        if len(self.sweeps) != 3 or min(counts) < 0 or max(counts) >= 2**63:
+        sweeps = (0, 0, 0) if self.sweeps is None else self.sweeps
+        counts = [self.samplers, *sweeps, self.collect, self.prefix, self.longest, self.seed]
+        if len(sweeps) != 3 or min(counts) < 0 or max(counts) >= 2**63:
             names = ", ".join(field.name for field in fields(self))
             raise OptionError(f"expected three numbers of sweeps and no negative number among {names}")
 

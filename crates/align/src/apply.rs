@@ -5,7 +5,7 @@ use crate::bitext::{Report, spell, words};
 use crate::jumps::Jumps;
 use crate::links::Links;
 use crate::model::{Model, Table};
-use crate::sampler::{Level, NONE, Priors, Weights, fertility_at, links_after};
+use crate::sampler::{FERTILITIES, Level, NONE, Priors, Weights, fertility_at, links_after};
 use crate::train::{most_probable, push_links};
 use dragoman_base::random::{self, Generator};
 use dragoman_base::{Error, Names, Result, Texts};
@@ -77,7 +77,8 @@ impl Field {
     fn reweigh(&mut self, table: &Table, priors: &Priors, i: usize, level: Level) {
         self.weight[i] = match (level, self.given[i]) {
             (Level::Fertility, e) if e != UNKNOWN => {
-                let count = |phi| table.fertility[fertility_at(e, phi)] + priors.fertility;
+                let counts = &table.fertility[e as usize * FERTILITIES..];
+                let count = |phi| counts[fertility_at(phi)] + priors.fertility;
                 count(self.phi[i] + 1) / count(self.phi[i])
             }
             _ => 1.0,

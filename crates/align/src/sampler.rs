@@ -146,9 +146,27 @@ pub fn links_after(links: &[u16], words: usize, next: &mut Vec<isize>) {
     }
 }
 
-/// Place of a fertility's count.
-pub fn fertility_at(e: u32, phi: u32) -> usize {
-    e as usize * FERTILITIES + (phi as usize).min(FERTILITIES - 1)
+/// Place of a fertility's count among those of its type.
+pub fn fertility_at(phi: u32) -> usize {
+    (phi as usize).min(FERTILITIES - 1)
+}
+
+/// What is counted for a given type, in one line of the cache.
+#[derive(Debug, Clone, Copy)]
+#[repr(align(64))]
+struct Kind {
+    /// Links.
+    total: f32,
+    /// alpha V.
+    alphas: f32,
+    /// Tokens with 0, 1, ... links; all zero before the third model.
+    fertility: [f32; FERTILITIES],
+}
+
+impl Kind {
+    fn new(alphas: f32) -> Self {
+        Self { total: 0.0, alphas, fertility: [0.0; FERTILITIES] }
+    }
 }
 
 /// The place of a link's pair in its row; 0 without a link.
@@ -172,11 +190,10 @@ pub struct Sampler {
     /// Link of every made token: a position of the given sentence, or [`NONE`].
     pub links: Vec<u16>,
     pairs: Vec<f32>,
-    totals: Vec<f32>,
+    kinds: Vec<Kind>,
     nulls: Vec<f32>,
     null_total: f32,
-    /// How many tokens of each given type have 0, 1, ... links; empty before the third model.
-    pub fertility: Vec<f32>,
+    with_fertility: bool,
     /// Jump probabilities in force.
     pub jumps: Jumps,
     random: Generator,
@@ -190,16 +207,21 @@ impl Sampler {
             priors,
             links: vec![NONE; shared.made.tokens.len()],
             pairs: vec![0.0; shared.cells.rows[shared.cells.rows.len() - 1]],
-            totals: vec![0.0; shared.given.words.len()],
+            kinds: shared.cells.partners.iter().map(|&v| Kind::new(priors.lexical * v as f32)).collect(),
             nulls: vec![0.0; shared.made.words.len()],
             null_total: 0.0,
-            fertility: Vec::new(),
+            with_fertility: false,
             jumps: Jumps::new(shared.longest),
             random,
             scratch: Scratch::default(),
         };
         sampler.scatter(shared);
         sampler
+    }
+
+    /// How many tokens of each given type have 0, 1, ... links, type after type.
+    pub fn fertilities(&self) -> impl Iterator<Item = f32> {
+        self.kinds.iter().flat_map(|kind| kind.fertility)
     }
 
     /// Links every word at random. To give words one after the other a link in view of those before would be
@@ -222,7 +244,7 @@ impl Sampler {
 
     /// Samples every link once, and then estimates the jumps.
     pub fn sweep(&mut self, shared: &Direction, level: Level) {
-        if level == Level::Fertility && self.fertility.is_empty() {
+        if level == Level::Fertility && !self.with_fertility {
             self.count_fertilities(shared);
         }
         for s in 0..shared.given.len() {
@@ -233,11 +255,11 @@ impl Sampler {
     }
 
     fn count_fertilities(&mut self, shared: &Direction) {
-        self.fertility = vec![0.0; shared.given.words.len() * FERTILITIES];
+        self.with_fertility = true;
         for s in 0..shared.given.len() {
             self.load_fertilities(shared, s);
             for (&e, &phi) in shared.given.sentence(s).iter().zip(&self.scratch.phi) {
-                self.fertility[fertility_at(e, phi)] += 1.0;
+                self.kinds[e as usize].fertility[fertility_at(phi)] += 1.0;
             }
         }
     }
@@ -313,7 +335,7 @@ impl Sampler {
         self.scratch.weight.clear();
         self.scratch.weight.resize(self.scratch.weights.p.len(), 0.0);
         for i in 0..words.len() {
-            self.reweigh(shared, words, i, level);
+            self.reweigh(words, i, level);
         }
         if level != Level::Ibm1 {
             let links = &self.links[shared.made.starts[s]..shared.made.starts[s + 1]];
@@ -322,15 +344,14 @@ impl Sampler {
     }
 
     /// The factors of given word i that do not depend on f: 1 / (n(e) + alpha V), and its fertility's.
-    fn reweigh(&mut self, shared: &Direction, words: &[u32], i: usize, level: Level) {
-        let e = words[i] as usize;
-        let alphas = self.priors.lexical * shared.cells.partners[e] as f32;
-        let (mut above, mut below) = (1.0 - self.priors.null, self.totals[e] + alphas);
+    fn reweigh(&mut self, words: &[u32], i: usize, level: Level) {
+        let kind = &self.kinds[words[i] as usize];
+        let (mut above, mut below) = (1.0 - self.priors.null, kind.total + kind.alphas);
         if level == Level::Fertility {
             let (beta, phi) = (self.priors.fertility, self.scratch.phi[i]);
-            above *= self.fertility[fertility_at(words[i], phi + 1)] + beta;
+            above *= kind.fertility[fertility_at(phi + 1)] + beta;
             // The word itself is among those with phi links: its own does not count.
-            below *= self.fertility[fertility_at(words[i], phi)] - 1.0 + beta;
+            below *= kind.fertility[fertility_at(phi)] - 1.0 + beta;
         }
         self.scratch.weight[i] = above / below;
     }
@@ -384,17 +405,18 @@ impl Sampler {
         if place > 0 {
             self.pairs[shared.cells.rows[f as usize] + place] += by;
         }
-        self.totals[words[i] as usize] += by;
+        let kind = &mut self.kinds[words[i] as usize];
+        kind.total += by;
         if level == Level::Fertility {
             let phi = &mut self.scratch.phi[i];
-            self.fertility[fertility_at(words[i], *phi)] -= 1.0;
+            kind.fertility[fertility_at(*phi)] -= 1.0;
             *phi = if by > 0.0 { *phi + 1 } else { *phi - 1 };
-            self.fertility[fertility_at(words[i], *phi)] += 1.0;
+            kind.fertility[fertility_at(*phi)] += 1.0;
         }
         let ring = &shared.ring[shared.given.starts[s]..];
         let mut at = i;
         loop {
-            self.reweigh(shared, words, at, level);
+            self.reweigh(words, at, level);
             at = ring[at] as usize;
             if at == i {
                 break;

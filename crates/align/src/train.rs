@@ -15,8 +15,8 @@ pub struct Options {
     pub spelling: Spelling,
     /// Independent samplers in each direction.
     pub samplers: usize,
-    /// Sweeps of IBM 1, of the HMM, and of the HMM with fertilities.
-    pub sweeps: [usize; 3],
+    /// Sweeps of IBM 1, of the HMM, and of the HMM with fertilities; without, as many as [`sweeps_for`] says.
+    pub sweeps: Option<[usize; 3]>,
     /// Times each sentence is sampled in the last pass, whose distributions are averaged.
     pub collect: usize,
     /// Priors of the model.
@@ -29,8 +29,8 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             spelling: Spelling::default(),
-            samplers: 4,
-            sweeps: [4, 8, 16],
+            samplers: 3,
+            sweeps: None,
             collect: 4,
             priors: Priors::default(),
             seed: 0,
@@ -38,12 +38,19 @@ impl Default for Options {
     }
 }
 
+/// How many sweeps a text of so many pairs needs. A small text needs more, since there is less to learn from, and
+/// can have more in the same time.
+pub fn sweeps_for(pairs: usize) -> [usize; 3] {
+    let last = ((3500.0 / (pairs as f64).sqrt()).round() as usize).clamp(8, 28);
+    [(last / 4).max(2), last / 2, last]
+}
+
 impl Options {
     /// Refuses what cannot be trained.
     pub fn check(&self) -> Result<()> {
         let Priors { lexical, null_lexical, null, jump, fertility } = self.priors;
         let positive = [lexical, null_lexical, jump, fertility].iter().all(|p| p.is_finite() && *p > 0.0);
-        let wrong = if self.samplers == 0 || self.collect == 0 || self.sweeps[2] == 0 {
+        let wrong = if self.samplers == 0 || self.collect == 0 || self.sweeps.is_some_and(|s| s[2] == 0) {
             "at least one sampler, one sweep of the last model and one sample of each sentence"
         } else if !positive || !(0.0..1.0).contains(&null) {
             "positive priors, and a probability below 1 of having no link"
@@ -110,20 +117,17 @@ impl Chain {
 
     fn table(&self, lexicon: Lexicon) -> Table {
         let share = 1.0 / self.samplers.len() as f32;
-        let mean = |values: &dyn Fn(&Sampler) -> &[f32], size: usize| {
-            let mut sum = vec![0.0; size];
-            for sampler in &self.samplers {
-                for (sum, value) in sum.iter_mut().zip(values(sampler)) {
-                    *sum += share * value;
-                }
+        let mut jumps = vec![0.0; 2 * self.shared.longest + 3];
+        let mut fertility = vec![0.0; self.shared.given.words.len() * FERTILITIES];
+        for sampler in &self.samplers {
+            for (mean, p) in jumps.iter_mut().zip(sampler.jumps.probabilities()) {
+                *mean += share * p;
             }
-            sum
-        };
-        Table {
-            lexicon,
-            jumps: mean(&|s| s.jumps.probabilities(), 2 * self.shared.longest + 3),
-            fertility: mean(&|s| &s.fertility, self.shared.given.words.len() * FERTILITIES),
+            for (mean, count) in fertility.iter_mut().zip(sampler.fertilities()) {
+                *mean += share * count;
+            }
         }
+        Table { lexicon, jumps, fertility }
     }
 }
 
@@ -205,6 +209,7 @@ pub struct Trainer {
     options: Options,
     bitext: Bitext,
     chains: [Chain; 2],
+    sweeps: [usize; 3],
     done: usize,
 }
 
@@ -224,7 +229,8 @@ impl Trainer {
             || Direction::new(&bitext.target, &bitext.source),
         );
         let chains = [Chain::new(forward, &options, 0), Chain::new(reverse, &options, options.samplers)];
-        Ok(Self { options, bitext, chains, done: 0 })
+        let sweeps = options.sweeps.unwrap_or_else(|| sweeps_for(bitext.report.pairs));
+        Ok(Self { options, bitext, chains, sweeps, done: 0 })
     }
 
     /// What was odd about the bitext.
@@ -234,7 +240,7 @@ impl Trainer {
 
     /// Number of sweeps of the whole run.
     pub fn sweeps(&self) -> usize {
-        self.options.sweeps.iter().sum()
+        self.sweeps.iter().sum()
     }
 
     /// Number of sweeps done.
@@ -244,7 +250,7 @@ impl Trainer {
 
     /// The next sweep of all samplers of both directions, on all cores; false when all are done.
     pub fn sweep(&mut self) -> bool {
-        let [ibm1, hmm, _] = self.options.sweeps;
+        let [ibm1, hmm, _] = self.sweeps;
         if self.done == self.sweeps() {
             return false;
         }

@@ -198,8 +198,8 @@ fn new_text_gets_the_most_probable_links_of_all_alignments() {
                 let best = (0..row.len()).max_by(|&a, &b| row[a].total_cmp(&row[b])).unwrap();
                 let second =
                     row.iter().enumerate().filter(|(i, _)| *i != best).map(|(_, p)| *p).fold(0.0, f64::max);
-                if row[best] - second < 0.03 {
-                    continue; // too close for sampling to tell
+                if row[best] - second < 0.2 {
+                    continue; // too close for a sampler that seldom leaves a mode
                 }
                 clear += 1;
                 let (from, to) = forward.pair(s);
@@ -217,7 +217,8 @@ fn threads_change_nothing_and_seeds_do() {
     let run = |threads: usize, seed: u64| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
         pool.install(|| {
-            let options = Options { samplers: 3, sweeps: [1, 1, 2], collect: 2, seed, ..Options::default() };
+            let options =
+                Options { samplers: 3, sweeps: Some([1, 1, 2]), collect: 2, seed, ..Options::default() };
             let trained = Trainer::new(&source, &target, options).unwrap().finish();
             let new = trained.model.align(&source, &target, &Effort::default()).unwrap();
             (trained.forward, trained.reverse, trained.model.tables, new)

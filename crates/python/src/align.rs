@@ -57,7 +57,7 @@ impl AlignTrainer {
         source: &Texts,
         target: &Texts,
         samplers: usize,
-        sweeps: (usize, usize, usize),
+        sweeps: Option<(usize, usize, usize)>,
         collect: usize,
         spelling: (bool, usize, usize),
         priors: (f32, f32, f32, f32, f32),
@@ -66,7 +66,7 @@ impl AlignTrainer {
         let options = Options {
             spelling: Spelling { lower: spelling.0, prefix: spelling.1, longest: spelling.2 },
             samplers,
-            sweeps: sweeps.into(),
+            sweeps: sweeps.map(Into::into),
             collect,
             priors: Priors {
                 lexical: priors.0,

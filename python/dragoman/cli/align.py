@@ -83,9 +83,8 @@ def align() -> None:
     "--sweeps",
     nargs=3,
     type=click.IntRange(min=0),
-    default=words.Options().sweeps,
-    show_default=True,
-    help="Sweeps with IBM 1, HMM, and HMM with fertilities.",
+    default=None,
+    help="Sweeps with IBM 1, HMM, and HMM with fertilities; by default 7 14 28, and fewer for a large text.",
 )
 @click.option("--prefix", default=0, show_default=True, help="Cut words to so many characters; 0 keeps them whole.")
 @click.option("--longest", default=500, show_default=True, help="Leave out pairs with more words on a side.")
