@@ -160,8 +160,8 @@ class Options:
     samplers: int = 3
     """Independent samplers in each direction."""
     sweeps: tuple[int, int, int] | None = None
-    """Sweeps over the text with IBM 1, with the HMM, and with fertilities; None: (7, 14, 28) for a small text, fewer for
-    one of more than 15,000 pairs."""
+    """Sweeps over the text with IBM 1, with the HMM, and with fertilities; None: (7, 14, 28), and fewer for a text of
+    more than 15,000 pairs."""
     collect: int = 4
     """Samples of each sentence in the last pass, whose distributions are averaged."""
     lower: bool = True

@@ -21,7 +21,7 @@ def bitext(data: Path, count: int | None = None) -> tuple[Texts, Texts, align.Go
 
 def test_five_thousand_pairs(data: Path, tmp_path: Path) -> None:
     source, target, gold = bitext(data, 5000)
-    aligner = align.train(source, target, align.Options(samplers=2))
+    aligner = align.train(source, target, align.Options(samplers=2, sweeps=(3, 5, 10)))
     assert aligner.trained is not None
     assert align.error_rate(aligner.trained.links("intersection"), gold) < 0.13
     assert align.error_rate(aligner.trained.links(), gold) < 0.135

@@ -5,8 +5,9 @@ use crate::bitext::{Report, spell, words};
 use crate::jumps::Jumps;
 use crate::links::Links;
 use crate::model::{Model, Table};
-use crate::sampler::{FERTILITIES, Level, NONE, Priors, Weights, fertility_at, links_after};
+use crate::sampler::{FERTILITIES, Level, Priors, fertility_at, links_after};
 use crate::train::{most_probable, push_links};
+use crate::weights::{NONE, Weights};
 use dragoman_base::random::{self, Generator};
 use dragoman_base::{Error, Names, Result, Texts};
 use rayon::prelude::*;
@@ -36,7 +37,7 @@ const UNKNOWN: u32 = u32::MAX;
 struct Field {
     given: Vec<u32>,
     made: Vec<u32>,
-    /// p(f_j | e_i), a row in whole lanes for each made word.
+    /// `p(f_j | e_i)`, a row in whole lanes for each made word.
     lexical: Vec<f32>,
     nulls: Vec<f32>,
     weight: Vec<f32>,

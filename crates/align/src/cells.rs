@@ -2,7 +2,7 @@
 //!
 //! A sampler looks up n(e, f) for all words e of a sentence at once, for one f after the other. So the counts of
 //! all pairs with one f stand together (a row), and each cell (j, i) of a sentence pair knows the place of its
-//! pair in the row of f_j: no hashing in the inner loop, and a row that is in use fits the cache.
+//! pair in the row of `f_j`: no hashing in the inner loop, and a row that is in use fits the cache.
 //!
 //! A pair of types that meets in one cell of the whole corpus shares place 0 with all others of that kind:
 //! while its only cell is sampled its count is zero, and it is never looked up at any other time. That leaves

@@ -1,6 +1,6 @@
 //! The distribution of jumps: from the given word that one made word is linked to, to that of the next.
 
-use crate::sampler::LANES;
+use crate::weights::LANES;
 
 /// Jump probabilities by distance, forwards and mirrored, so that both look-ups run along the sentence.
 #[derive(Debug, Clone)]

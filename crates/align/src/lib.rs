@@ -16,6 +16,7 @@ pub mod sampler;
 pub mod score;
 pub mod symmetrise;
 pub mod train;
+pub mod weights;
 
 pub use apply::Effort;
 pub use bitext::{Bitext, Report, Spelling, count_words};

@@ -4,7 +4,8 @@ use crate::bitext::{Bitext, Report, Side, Spelling};
 use crate::direction::Direction;
 use crate::links::Links;
 use crate::model::{Lexicon, Model, Table};
-use crate::sampler::{FERTILITIES, Level, NONE, Priors, Sampler};
+use crate::sampler::{FERTILITIES, Level, Priors, Sampler};
+use crate::weights::NONE;
 use dragoman_base::{Error, Result, Texts, random};
 use rayon::prelude::*;
 

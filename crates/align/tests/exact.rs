@@ -3,7 +3,8 @@
 
 use dragoman_align::direction::Direction;
 use dragoman_align::jumps::Jumps;
-use dragoman_align::sampler::{FERTILITIES, Level, NONE, Priors, Sampler};
+use dragoman_align::sampler::{FERTILITIES, Level, Priors, Sampler};
+use dragoman_align::weights::NONE;
 use dragoman_align::{Bitext, Effort, Model, Options, Spelling, Trainer};
 use dragoman_base::{Texts, random};
 use std::collections::HashMap;

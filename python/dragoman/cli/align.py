@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 
@@ -16,6 +17,8 @@ from dragoman.files import read_parallel
 from dragoman.types import Texts
 
 __all__ = ["align"]
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 _TEXT = [
     click.option("--src", required=True, metavar="FILE", help="Source text, tokenised, a sentence a line."),
@@ -44,8 +47,8 @@ class _Group(click.Group):
         return super().parse_args(ctx, args if known or not args else ["train", *args])
 
 
-def _with(options: list[Any]) -> Any:
-    def add(command: Any) -> Any:
+def _with(options: list[Callable[[F], F]]) -> Callable[[F], F]:
+    def add(command: F) -> F:
         for option in reversed(options):
             command = option(command)
         return command
