@@ -1,8 +1,8 @@
 """Feature-rich statistical machine translation: score, compare, tune, train and decode on plain CPUs."""
 
-from dragoman import lm, metrics, nbest, significance, weights
+from dragoman import align, lm, metrics, nbest, significance, tune, weights
 from dragoman._core import VERSION
-from dragoman.errors import DragomanError, InputError, OptionError
+from dragoman.errors import DragomanError, InputError, OptionError, TuningError
 from dragoman.metrics import Bleu, Chrf, External, Ter, Wer
 from dragoman.types import Candidates, Features, Hypotheses, Metric, Names, References, Texts, Weights
 
@@ -23,12 +23,15 @@ __all__ = [
     "References",
     "Ter",
     "Texts",
+    "TuningError",
     "Weights",
     "Wer",
     "__version__",
+    "align",
     "lm",
     "metrics",
     "nbest",
     "significance",
+    "tune",
     "weights",
 ]

@@ -8,6 +8,8 @@ import numpy.typing as npt
 
 __all__ = [
     "VERSION",
+    "AlignModel",
+    "AlignTrainer",
     "CandidateLists",
     "JudgedLists",
     "LinePool",
@@ -28,9 +30,14 @@ __all__ = [
     "lm_estimate",
     "lm_merge",
     "nbest_stat",
+    "read_gold",
     "read_lines",
+    "read_links",
+    "score_links",
     "shuffle_sums",
+    "symmetrise_links",
     "write_lines",
+    "write_links",
 ]
 
 VERSION: str
@@ -382,3 +389,42 @@ class LmMixture:
     def __new__(cls, models: Sequence[LmModel], weights: Sequence[float]) -> LmMixture: ...
     def score(self, texts: Texts) -> _LmColumns: ...
     def score_file(self, path: str, tokens: bool) -> tuple[int, int, int, int, float, float]: ...
+
+_Links: TypeAlias = tuple[npt.NDArray[np.int64], npt.NDArray[np.uint32], npt.NDArray[np.uint32]]
+
+@final
+class AlignTrainer:
+    """A training run of word aligners, sweep by sweep."""
+
+    def __new__(
+        cls,
+        source: Texts,
+        target: Texts,
+        samplers: int,
+        sweeps: tuple[int, int, int] | None,
+        collect: int,
+        spelling: tuple[bool, int, int],
+        priors: tuple[float, float, float, float, float],
+        seed: int,
+    ) -> AlignTrainer: ...
+    def report(self) -> tuple[int, int, int, int, int]: ...
+    def sweeps(self) -> int: ...
+    def sweep(self) -> bool: ...
+    def finish(self) -> tuple[_Links, _Links, AlignModel]: ...
+
+@final
+class AlignModel:
+    """A trained word aligner."""
+
+    @staticmethod
+    def read(path: str) -> AlignModel: ...
+    def write(self, path: str) -> None: ...
+    def align(
+        self, source: Texts, target: Texts, collect: int, seed: int
+    ) -> tuple[_Links, _Links, tuple[int, int, int, int, int]]: ...
+
+def symmetrise_links(forward: _Links, reverse: _Links, method: str) -> _Links: ...
+def read_links(path: str, texts: tuple[Texts, Texts] | None) -> _Links: ...
+def write_links(path: str, links: _Links) -> None: ...
+def read_gold(path: str) -> tuple[_Links, _Links]: ...
+def score_links(found: _Links, sure: _Links, possible: _Links) -> tuple[int, int, int, int]: ...

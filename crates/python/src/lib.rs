@@ -2,6 +2,7 @@
 //!
 //! Only arrays, strings and opaque handles cross. `python/dragoman/_core.pyi` is the typed list of all of it.
 
+mod align;
 mod columns;
 mod errors;
 mod learn;
@@ -20,6 +21,10 @@ mod _core {
     #[pymodule_export]
     const VERSION: &str = env!("CARGO_PKG_VERSION");
 
+    #[pymodule_export]
+    use crate::align::{
+        AlignModel, AlignTrainer, read_gold, read_links, score_links, symmetrise_links, write_links,
+    };
     #[pymodule_export]
     use crate::columns::{Names, Texts, align_weights, best_per_group, dot_rows, read_lines, write_lines};
     #[pymodule_export]

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 from dragoman.tune.base import State
 
-__all__ = ["counter", "steps"]
+__all__ = ["bar", "counter", "steps"]
 
 
 @contextmanager
@@ -44,3 +44,18 @@ def steps(metric: str, scale: float) -> Iterator[Callable[[State], None]]:
             progress.update(task, completed=state.step, description=f"{metric} {score:.2f}")
 
         yield show
+
+
+@contextmanager
+def bar(unit: str) -> Iterator[Callable[[int, int], None]]:
+    """A bar for work of known length; call what it yields with how many are done and how many there are."""
+    if not sys.stderr.isatty():
+        yield lambda _done, _total: None
+        return
+    from rich.console import Console  # noqa: PLC0415
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn  # noqa: PLC0415
+
+    columns = (BarColumn(), MofNCompleteColumn(), TextColumn(unit), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task(unit, total=None)
+        yield lambda done, total: progress.update(task, completed=done, total=total)
