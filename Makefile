@@ -21,7 +21,7 @@ $(VENV)/.installed: $(VENV)/.tools $(SOURCES)
 	$(BIN)/python -m pip install --quiet '.[dev]'
 	touch $@
 
-demo: setup ## Score and compare two small outputs
+demo: setup ## Score, compare and rerank small outputs
 	$(BIN)/dragoman demo
 
 test: setup lint rust python ## Every check; what CI runs
@@ -42,11 +42,11 @@ python: setup ## Python tests, and every example of README, docs and docstrings
 	$(BIN)/pytest -n 2 -m "not long"
 
 test-long: setup ## Slow checks: millions of fuzz inputs, large lists
-	FUZZ_CASES=1000000 cargo test --release --locked -p dragoman-nbest --test fuzz
-	$(BIN)/pytest -m long
+	FUZZ_CASES=1000000 cargo test --release --locked -p dragoman-nbest --test fuzz -- --nocapture
+	$(BIN)/pytest -n 2 -m long
 
 golden: setup ## Rewrite the golden files; review the diff
-	$(BIN)/pytest tests/golden --rewrite-golden
+	$(BIN)/pytest tests/golden tests/test_docs.py --rewrite-golden
 
 bench: setup ## Benchmarks against sacreBLEU and plain Python, as JSON
 	for b in benchmarks/[a-z]*.py; do $(BIN)/python $$b || exit 1; done

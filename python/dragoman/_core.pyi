@@ -1,6 +1,6 @@
 """The native half of dragoman, typed. Internal: use the public names of the package."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TypeAlias, final
 
 import numpy as np
@@ -8,7 +8,10 @@ import numpy.typing as npt
 
 __all__ = [
     "VERSION",
+    "CandidateLists",
+    "JudgedLists",
     "LinePool",
+    "MiraRun",
     "Names",
     "NativeMetric",
     "NativeReferences",
@@ -132,14 +135,14 @@ _NbestColumns: TypeAlias = tuple[
 class NbestReader:
     """Reads an n-best list in batches of whole sentences."""
 
-    def __new__(cls, path: str, format: str, names: Names) -> NbestReader: ...
+    def __new__(cls, path: str, dialect: str, names: Names) -> NbestReader: ...
     def next(self, size: int) -> _NbestColumns | None: ...
 
 @final
 class NbestWriter:
     """Writes an n-best list that appears under its name only when it is finished."""
 
-    def __new__(cls, path: str, format: str) -> NbestWriter: ...
+    def __new__(cls, path: str, dialect: str) -> NbestWriter: ...
     def write(
         self,
         names: Names,
@@ -156,8 +159,127 @@ class NbestWriter:
     def discard(self) -> None: ...
 
 def nbest_stat(
-    path: str, format: str
+    path: str, dialect: str
 ) -> tuple[int, int, int, int, int, int, list[tuple[str, float, float, float, bool]]]: ...
+
+_F64: TypeAlias = npt.NDArray[np.float64]
+_I64: TypeAlias = npt.NDArray[np.int64]
+
+@final
+class CandidateLists:
+    """Candidate lists packed for learning; made once, read by every step."""
+
+    def __new__(
+        cls, groups: _I64, starts: _I64, columns: npt.NDArray[np.uint32], values: _F64, width: int
+    ) -> CandidateLists: ...
+    def __len__(self) -> int: ...
+    def best(self, weights: _F64) -> _I64: ...
+    def sentence_counts(self) -> _I64: ...
+    def sample_pairs(
+        self, gains: _F64, *, draws: int, keep: int, threshold: float, seed: int, step: int
+    ) -> tuple[_I64, _I64, _I64]: ...
+    def fit_pairs(
+        self,
+        starts: _I64,
+        better: _I64,
+        worse: _I64,
+        start: _F64,
+        lower: _F64,
+        upper: _F64,
+        *,
+        l2: float,
+        pull: float,
+        iterations: int,
+        memory: int,
+        tolerance: float,
+    ) -> tuple[_F64, dict[str, float]]: ...
+    def pair_loss(
+        self, starts: _I64, better: _I64, worse: _I64, weights: _F64, start: _F64, *, l2: float, pull: float
+    ) -> tuple[float, _F64]: ...
+    def online_epoch(
+        self,
+        gains: _F64,
+        starts: _I64,
+        better: _I64,
+        worse: _I64,
+        order: _I64,
+        weights: _F64,
+        squares: _F64,
+        sums: _F64,
+        time: int,
+        lower: _F64,
+        upper: _F64,
+        movable: npt.NDArray[np.bool_],
+        *,
+        objective: tuple[str, list[float]],
+        updater: tuple[str, list[float]],
+        batch: int,
+        factor: float,
+        mean: bool,
+    ) -> tuple[_F64, _F64, _F64, int, float]: ...
+    def fit_risk(
+        self,
+        weights: _F64,
+        anchor: _F64,
+        lower: _F64,
+        upper: _F64,
+        *,
+        gains: _F64 | None = None,
+        statistics: _F64 | None = None,
+        score: Callable[[_F64], tuple[float, list[float]]] | None = None,
+        gamma: float,
+        l2: float,
+        iterations: int,
+        memory: int,
+        tolerance: float,
+    ) -> tuple[_F64, dict[str, float]]: ...
+    def risk(
+        self,
+        weights: _F64,
+        anchor: _F64,
+        *,
+        gains: _F64 | None = None,
+        statistics: _F64 | None = None,
+        score: Callable[[_F64], tuple[float, list[float]]] | None = None,
+        gamma: float,
+        l2: float,
+    ) -> tuple[float, _F64]: ...
+
+@final
+class JudgedLists:
+    """The statistics of all candidates, packed for MIRA."""
+
+    def __new__(cls, lists: CandidateLists, statistics: _F64) -> JudgedLists: ...
+
+@final
+class MiraRun:
+    """A pass of MIRA over sentences. It lives for one step of a tuner."""
+
+    def __new__(
+        cls,
+        judged: JudgedLists,
+        weights: _F64,
+        drift: _F64,
+        updates: int,
+        lower: _F64,
+        upper: _F64,
+        *,
+        oracle: str,
+        prediction: str,
+        local: int,
+        c: float,
+        decay: float,
+        feed: str,
+        background: _F64 | None = None,
+        count: float = 0.0,
+        choice: _I64 | None = None,
+    ) -> MiraRun: ...
+    def context(self, sentence: int) -> tuple[_F64, float]: ...
+    def visit(self, sentence: int, gains: _F64) -> None: ...
+    def visit_all(self, order: _I64, gains: _F64) -> None: ...
+    def visit_native(self, order: _I64, metric: NativeMetric, sign: float, scale: float, unit: str) -> None: ...
+    def state(self) -> tuple[_F64, _F64, int, _I64]: ...
+    def background(self) -> tuple[_F64, float]: ...
 
 @final
 class LinePool:

@@ -1,9 +1,10 @@
-"""The demonstration behind `make demo`: two small outputs, written to a folder, scored and compared."""
+"""The demonstration behind `make demo`: small outputs and a list, written to a folder, scored, compared, reranked."""
 
 from __future__ import annotations
 
 import shlex
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 
 import click
@@ -113,16 +114,43 @@ _SENTENCES = (
 )
 
 
+def candidate_list() -> list[str]:
+    """An n-best list in Moses' form: both outputs of each sentence, and variants of them with two words swapped.
+
+    The features are what a reranker might have: the number of words, how many word pairs the other candidates
+    have too, and a number that means nothing.
+    """
+    lines = []
+    for number, (_, *outputs) in enumerate(_SENTENCES):
+        variants = [v for text in outputs for v in (text, *_swapped(text))]
+        pairs = [set(pairwise(["<s>", *text.split(), "</s>"])) for text in variants]
+        for k, text in enumerate(variants):
+            shared = sum(len(pairs[k] & other) for other in pairs) / len(pairs)
+            noise = (7 * number + 3 * k) % 11 / 10
+            lines.append(f"{number} ||| {text} ||| words= {len(text.split())} pairs= {shared:.3f} noise= {noise}")
+    return lines
+
+
+def _swapped(text: str) -> list[str]:
+    words = text.split()
+    return [" ".join([*words[:i], words[i + 1], words[i], *words[i + 2 :]]) for i in range(0, len(words) - 1, 2)]
+
+
 def run(folder: Path, command: Callable[[list[str]], int]) -> int:
-    """Writes the outputs to `folder`, then scores and compares them with the commands that it shows."""
+    """Writes outputs and a list to `folder`, then scores, compares and reranks with the commands that it shows."""
     folder.mkdir(parents=True, exist_ok=True)
     for name, column in zip(("ref.en", "words.en", "phrases.en"), zip(*_SENTENCES, strict=True), strict=True):
         write_text(folder / name, list(column))
+    write_text(folder / "list.nbest", candidate_list())
     outputs = [str(folder / "words.en"), str(folder / "phrases.en")]
     refs = ["--refs", str(folder / "ref.en")]
+    nbest, weights = ["--nbest", str(folder / "list.nbest")], str(folder / "weights.toml")
     for title, arguments in (
         ("How good are they?", ["score", *outputs, *refs, "--metric", "bleu", "chrf", "ter", "--confidence"]),
         ("Is the difference more than luck?", ["compare", *outputs, *refs]),
+        ("Can the features of an n-best list find better ones?", ["tune", *nbest, *refs, "--out", weights]),
+        ("Which are they?", ["rerank", *nbest, "--weights", weights, "--out", str(folder / "reranked.en")]),
+        ("And how good?", ["score", str(folder / "reranked.en"), *refs]),
     ):
         click.echo(f"\n{title}\n$ dragoman {shlex.join(arguments)}")
         code = command(arguments)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["DragomanError", "InputError", "OptionError"]
+__all__ = ["DragomanError", "InputError", "OptionError", "TuningError"]
 
 
 class DragomanError(Exception):
@@ -20,3 +20,7 @@ class InputError(DragomanError, ValueError):
 
 class OptionError(DragomanError, ValueError):
     """An option or argument that makes no sense, whatever the data."""
+
+
+class TuningError(DragomanError):
+    """A run that cannot end well: nothing to learn, a metric of zero, weights that collapsed."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import pathlib
 from collections.abc import Sequence
 
 from dragoman._core import Texts, read_lines, write_lines
 from dragoman.errors import InputError
 
-__all__ = ["read_numbers", "read_parallel", "read_text", "write_text"]
+__all__ = ["read_numbers", "read_parallel", "read_text", "write_bytes", "write_text"]
 
 Path = str | os.PathLike[str]
 
@@ -48,6 +49,21 @@ def read_numbers(path: Path) -> list[float]:
             raise InputError(f"{name}:{number}: expected a finite number, found `{line[:60]}`", name, number)
         numbers.append(value)
     return numbers
+
+
+def write_bytes(path: Path, content: bytes) -> None:
+    """Writes a file that appears only when it is whole, and is on the disk when this returns."""
+    target = pathlib.Path(path)
+    partial = target.with_name(f".{target.name}.{os.getpid()}.partial")
+    try:
+        with partial.open("wb") as out:
+            out.write(content)
+            out.flush()
+            os.fsync(out.fileno())
+        partial.replace(target)
+    except OSError as error:
+        partial.unlink(missing_ok=True)
+        raise InputError(f"{target}: {error.strerror}", str(target)) from None
 
 
 def write_text(path: Path, lines: Sequence[str] | Texts) -> None:

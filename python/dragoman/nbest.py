@@ -6,15 +6,15 @@ Formats: `moses` (`id ||| text ||| LM= -1 TM= -2 -3 wp_a_b=1 ||| total ||| 0-0 1
     {"id": 0, "text": "a house", "features": {"LM": -1, "TM": [-2, -3]}, "sparse": {"wp_a_b": 1},
      "scores": {"COMET": 0.8}, "total": -4.5, "alignment": "0-0 1-1", "extra": "anything"}
 
-Only `id` and `text` must be there. `auto` tells the format from the first line. Files may be packed (gz, zst, xz
-by name), and `-` is the standard stream. What is written and read again is the same in every value; a format
-that cannot hold some candidates (scores in Moses, a name with a blank) refuses them.
+Only `id` and `text` must be there. `auto` tells the format from the first line. Files may be packed (gz,
+zst, xz by name), and `-` is the standard stream. What is written and read again is the same in every value;
+a format that cannot hold some candidates (scores in Moses, a name with a blank) refuses them.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from types import TracebackType
@@ -23,7 +23,7 @@ import numpy as np
 
 from dragoman._core import NbestReader, NbestWriter, nbest_stat
 from dragoman.errors import OptionError
-from dragoman.types import Candidates, Features, Names
+from dragoman.types import I64, Candidates, Features, Names, Texts
 
 __all__ = [
     "FORMATS",
@@ -32,6 +32,7 @@ __all__ = [
     "Writer",
     "convert",
     "format_of",
+    "join",
     "read",
     "stat",
     "stream",
@@ -46,7 +47,7 @@ _PACKED = (".gz", ".zst", ".xz")
 
 
 def format_of(path: str | PathLike[str]) -> str:
-    """The format that a file to be written gets by its name: jsonl for `.jsonl` (packed or not), else moses."""
+    """Tell the format to write from a file's name: jsonl for `.jsonl` (packed or not), else moses."""
     name = os.fspath(path)
     for ending in _PACKED:
         name = name.removesuffix(ending)
@@ -69,7 +70,7 @@ def _batches(reader: NbestReader, names: Names, size: int) -> Iterator[Candidate
 
 
 def read(path: str | PathLike[str], format: str = "auto", names: Names | None = None) -> Candidates:
-    """A whole list. Feature names go to `names`, or to a table of their own."""
+    """Read a whole list. Feature names go to `names`, or to a table of their own."""
     names = Names() if names is None else names
     return next(_batches(NbestReader(os.fspath(path), format, names), names, _WHOLE))
 
@@ -80,7 +81,7 @@ def stream(
     names: Names | None = None,
     batch: int = 10_000,
 ) -> Iterator[Candidates]:
-    """A list in batches of whole sentences, about `batch` candidates each; all share one table of names.
+    """Read a list in batches of whole sentences, about `batch` candidates each, with one table of names.
 
     Memory does not grow with the list. The file is opened at once, so a missing one is an error here.
     """
@@ -90,18 +91,75 @@ def stream(
     return _batches(NbestReader(os.fspath(path), format, names), names, batch)
 
 
+def join(lists: Sequence[Candidates]) -> Candidates:
+    """One pool of several lists that share a table of names: the candidates of a sentence come together.
+
+    Sentences are ordered by their ids if these are numbers, else as they first appear. A candidate with the text and
+    features of an earlier one is dropped. Totals, alignments and further columns, which belong to one list, are too.
+    """
+    if len(lists) == 1:
+        return lists[0]
+    if len({id(part.features.names) for part in lists}) != 1:
+        raise OptionError("lists to be joined must be read with one table of names")
+    seen = dict.fromkeys(i for part in lists for i in part.ids)
+    order = sorted(seen, key=int) if all(i.isdecimal() for i in seen) else list(seen)
+    rank = {i: r for r, i in enumerate(order)}
+    sentence = np.concatenate([np.array([rank[i] for i in part.ids])[part.sentence] for part in lists])
+    pooled = _stacked(lists)
+    rows = np.argsort(sentence, kind="stable")
+    rows = rows[_first_of_each(pooled, sentence, rows)]
+    sizes = np.bincount(sentence[rows], minlength=len(order))
+    return Candidates(
+        Texts(order),
+        np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
+        pooled.texts.take(rows),
+        pooled.features.take(rows),
+        scores={name: column[rows] for name, column in pooled.scores.items()},
+    )
+
+
+def _stacked(lists: Sequence[Candidates]) -> Candidates:
+    """All candidates, one list after the other, as if of one sentence."""
+    ends = np.cumsum([0, *(len(part.features.values) for part in lists)])
+    features = Features(
+        lists[0].features.names,
+        np.concatenate([[0], *(part.features.starts[1:] + end for part, end in zip(lists, ends, strict=False))]),
+        np.concatenate([part.features.columns for part in lists]),
+        np.concatenate([part.features.values for part in lists]),
+    )
+    names = dict.fromkeys(name for part in lists for name in part.scores)
+    scores = {
+        name: np.concatenate([part.scores.get(name, np.full(part.size, np.nan)) for part in lists]) for name in names
+    }
+    texts = Texts([text for part in lists for text in part.texts])
+    return Candidates(Texts([""]), np.array([0, len(texts)]), texts, features, scores=scores)
+
+
+def _first_of_each(pooled: Candidates, sentence: I64, rows: I64) -> I64:
+    """Positions in `rows` of candidates that are not the same as an earlier one of their sentence."""
+    features, seen = pooled.features, set()
+    kept = []
+    for position, row in enumerate(rows.tolist()):
+        span = slice(int(features.starts[row]), int(features.starts[row + 1]))
+        key = (sentence[row], pooled.texts[row], features.columns[span].tobytes(), features.values[span].tobytes())
+        if key not in seen:
+            seen.add(key)
+            kept.append(position)
+    return np.array(kept, dtype=np.int64)
+
+
 class Writer:
     """Writes a list a batch at a time; it appears under its name when the `with` block ends without an error.
 
-    With an error nothing of it stays, and an older file of that name is untouched. Only `-`, pipes and devices
-    are written as the batches come. Without a format, the name tells it (see `format_of`).
+    With an error nothing of it stays, and an older file of that name is untouched. Only `-`, pipes and
+    devices are written as the batches come. Without a format, the name tells it (see `format_of`).
     """
 
     def __init__(self, path: str | PathLike[str], format: str | None = None) -> None:
         self._native = NbestWriter(os.fspath(path), format_of(path) if format is None else format)
 
     def write(self, candidates: Candidates) -> None:
-        """Writes whole sentences; those of a later batch come after those of an earlier one."""
+        """Write whole sentences; those of a later batch come after those of an earlier one."""
         features = candidates.features
         scores = [(name, np.ascontiguousarray(column)) for name, column in candidates.scores.items()]
         totals = None if candidates.totals is None else np.ascontiguousarray(candidates.totals)
@@ -134,7 +192,7 @@ class Writer:
 
 
 def write(path: str | PathLike[str], candidates: Candidates, format: str | None = None) -> None:
-    """Writes a whole list; without a format, the name tells it (see `format_of`)."""
+    """Write a whole list; without a format, the name tells it (see `format_of`)."""
     with Writer(path, format) as writer:
         writer.write(candidates)
 
@@ -146,7 +204,7 @@ def convert(
     to_format: str | None = None,
     dense: Iterable[str] | None = None,
 ) -> None:
-    """Rewrites a list in another format, in a stream.
+    """Rewrite a list in another format, in a stream.
 
     cdec and Travatar do not say which features are dense; `dense` names those that a Moses or JSONL list
     shall have so (`LM`, or `TM[0]`, `TM[1]` for the parts of a group).
@@ -191,7 +249,7 @@ class Stat:
 
 
 def stat(path: str | PathLike[str], format: str = "auto") -> Stat:
-    """The figures of a list, read in a stream."""
+    """Count through a list, in a stream."""
     figures = nbest_stat(os.fspath(path), format)
     sentences, candidates, smallest, largest, duplicates, sparse, dense = figures
     return Stat(

@@ -1,7 +1,8 @@
-"""The law book: what every metric, ours or yours, must satisfy before anything else can rely on it.
+"""The law book: what every metric and tuner, ours or yours, must satisfy before anything else can rely on it.
 
-    from dragoman.testing import check_metric
+    from dragoman.testing import check_metric, check_tuner
     check_metric(MyMetric())
+    check_tuner(MyTuner())
 
 A broken law raises `LawBroken`, which says which law and shows what was found.
 """
@@ -12,9 +13,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dragoman.types import F64, Hypotheses, Metric, Texts
+from dragoman.errors import TuningError
+from dragoman.metrics import External
+from dragoman.tune.base import Limits, Pool, State, Tuner
+from dragoman.tune.checkpoint import decode_state, encode_state
+from dragoman.tune.run import tune_pool
+from dragoman.types import F64, Candidates, Features, Hypotheses, Metric, Names, Texts, Weights
 
-__all__ = ["LawBroken", "check_metric"]
+__all__ = ["LawBroken", "check_metric", "check_tuner", "planted_pool"]
 
 
 class LawBroken(AssertionError):
@@ -144,3 +150,106 @@ def _check_perfection(metric: Metric, references: Sequence[Sequence[str]], hypot
     for rank in range(min(len(some) for some in hypotheses)):
         worse = corpus([some[rank] for some in hypotheses])
         _law(perfect > worse, "a perfect output is better than a worse one", (sign * perfect, sign * worse))
+
+
+def planted_pool(
+    sentences: int = 40, size: int = 12, noise: float = 0.05, seed: int = 0, flat: bool = False
+) -> tuple[Pool, F64]:
+    """A pool whose candidates are as good as hidden weights say, give or take some noise, and those weights.
+
+    Five features are dense and six sparse. Some sentences have one candidate only, and one has none. With `flat`, all
+    candidates are equally good.
+    """
+    rng = np.random.default_rng(seed)
+    hidden = rng.normal(size=11)
+    sizes = np.where(np.arange(sentences) % 10 == 3, 1, size)
+    sizes[-1] = 0
+    starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    matrix = rng.normal(size=(starts[-1], 11)) * (rng.random((starts[-1], 11)) < ([1.0] * 5 + [0.3] * 6))
+    quality = 1 / (1 + np.exp(-(matrix @ hidden) - noise * rng.normal(size=len(matrix))))
+    present = (matrix != 0) | (np.arange(11) < 5)
+    names = Names([f"dense{i}" for i in range(5)], dense=True)
+    for i in range(6):
+        names.intern(f"sparse{i}")
+    features = Features(
+        names,
+        np.concatenate([[0], np.cumsum(present.sum(axis=1))]).astype(np.int64),
+        np.nonzero(present)[1].astype(np.uint32),
+        matrix[present],
+    )
+    texts = Texts([f"candidate {i}" for i in range(len(matrix))])
+    scores = {"quality": np.full(len(matrix), 0.5) if flat else quality}
+    candidates = Candidates(Texts([str(i) for i in range(sentences)]), starts, texts, features, scores=scores)
+    return Pool.judge(candidates, [()] * sentences, External("quality")), hidden
+
+
+def check_tuner(tuner: Tuner, *, order_invariant: bool = False, scale_invariant: bool = False) -> None:
+    """Raises `LawBroken` unless the tuner keeps its contract.
+
+    `order_invariant`: the order of sentences changes nothing. `scale_invariant`: if all features are doubled, the same
+    candidates are chosen. Not every tuner promises these; the other laws hold for all.
+    """
+    pool, _ = planted_pool()
+    start = np.full(pool.width, 0.1)
+    given = start.copy()
+    end = _finish(tuner, pool, given, seed=1)
+    _law(np.array_equal(given, start), "the start weights are left alone", given)
+    _law(np.isfinite(end.weights).all(), "weights are finite", end.weights)
+    again = _finish(tuner, pool, start, seed=1)
+    _law(np.array_equal(end.weights, again.weights), "one seed gives one result", end.weights - again.weights)
+    before, after = pool.corpus_gain(start), pool.corpus_gain(end.weights)
+    _law(not tuner.never_worse or after >= before, "the pool's gain never ends below the start's", (before, after))
+    _law(after > before, "an easy pool is learnt from", (before, after))
+    _check_resume(tuner, pool, start, end)
+    _check_limits(tuner, pool, start)
+    _check_refusal(tuner)
+    if order_invariant:
+        turned = pool.take(np.arange(len(pool.candidates), dtype=np.int64)[::-1].copy())
+        other = turned.corpus_gain(_finish(tuner, turned, start, seed=1).weights)
+        _law(abs(other - after) < 1e-6, "the order of sentences changes nothing", (after, other))
+    if scale_invariant:
+        other = pool.corpus_gain(_finish(tuner, _doubled(pool), start, seed=1).weights)
+        _law(abs(other - after) < 1e-6, "the scale of features changes nothing", (after, other))
+
+
+def _finish(tuner: Tuner, pool: Pool, start: F64, seed: int, limits: Limits | None = None) -> State:
+    session = tuner.session(pool, limits or Limits.none(pool.width), seed)
+    state = session.begin(start)
+    while not state.done:
+        state = session.step(state)
+    return state
+
+
+def _check_resume(tuner: Tuner, pool: Pool, start: F64, end: State) -> None:
+    """After every step the run is killed, and goes on in a new session from what was saved."""
+    limits = Limits.none(pool.width)
+    state = tuner.session(pool, limits, 1).begin(start.copy())
+    for _ in range(1000):
+        if state.done:
+            break
+        state = tuner.session(pool, limits, 1).step(decode_state(encode_state(state)))
+    _law(np.array_equal(state.weights, end.weights), "a run resumes bit for bit", state.weights - end.weights)
+
+
+def _check_limits(tuner: Tuner, pool: Pool, start: F64) -> None:
+    limits = Limits.none(pool.width)
+    limits.lower[0] = limits.upper[0] = start[0]
+    limits.lower[1], limits.upper[1] = 0.05, 0.2
+    found = _finish(tuner, pool, start, 1, limits).weights
+    _law(found[0] == start[0], "a fixed weight stays", found[0])
+    _law(0.05 <= found[1] <= 0.2, "a bounded weight stays inside its bounds", found[1])
+
+
+def _check_refusal(tuner: Tuner) -> None:
+    pool, _ = planted_pool(flat=True)
+    try:
+        found = tune_pool(pool, tuner, start=Weights(pool.candidates.features.names, np.full(pool.width, 0.1)))
+    except TuningError:
+        return
+    _law(False, "a pool that teaches nothing is no success", found.weights.values)
+
+
+def _doubled(pool: Pool) -> Pool:
+    rows, old = pool.candidates.features, pool.candidates
+    features = Features(rows.names, rows.starts, rows.columns, 2 * rows.values)
+    return Pool(Candidates(old.ids, old.starts, old.texts, features), pool.metric, pool.statistics)

@@ -166,6 +166,22 @@ class Candidates:
         """The part that metrics may see."""
         return Hypotheses(self.texts, self.sentence, self.scores)
 
+    def take(self, sentences: I64) -> Candidates:
+        """The candidates of some sentences, in the order given."""
+        sizes = np.diff(self.starts)[sentences]
+        starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        rows = np.repeat(self.starts[sentences] - starts[:-1], sizes) + np.arange(starts[-1])
+        return Candidates(
+            self.ids.take(np.ascontiguousarray(sentences, dtype=np.int64)),
+            starts,
+            self.texts.take(rows),
+            self.features.take(rows),
+            None if self.totals is None else self.totals[rows],
+            {name: column[rows] for name, column in self.scores.items()},
+            None if self.alignments is None else self.alignments.take(rows),
+            None if self.extra is None else self.extra.take(rows),
+        )
+
     def best(self, weights: Weights) -> I64:
         """For each sentence, its best candidate under the weights (the first of equals; -1 where there is none)."""
         return best_per_group(self.features.dot(weights), self.starts)

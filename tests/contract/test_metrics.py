@@ -41,7 +41,7 @@ def test_external() -> None:
 
 
 def test_every_registered_metric_is_checked_above() -> None:
-    assert set(METRICS.values()) == {Bleu, Chrf, Ter, Wer, External}
+    assert {type(metric) for metric in METRICS.values()} == {Bleu, Chrf, Ter, Wer, External}
 
 
 @dataclass(frozen=True)

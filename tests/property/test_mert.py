@@ -92,7 +92,8 @@ def draw_penalty(kind: str, rng: np.random.Generator) -> Regulariser:
 
 def draw_line(rng: np.random.Generator, whole: bool) -> tuple[F64, Direction]:
     """Weights and a direction that leaves the first weight alone (version 2 fixes it)."""
-    weights = rng.integers(-2, 3, WIDTH).astype(np.float64) if whole else rng.standard_normal(WIDTH)
+    # Inside the bounds of 2.5: a weight that stands at one would be left out of the direction.
+    weights = rng.integers(-2, 3, WIDTH).astype(np.float64) if whole else rng.normal(size=WIDTH).clip(-2.4, 2.4)
     weights[0] = 1.5
     if rng.random() < 0.5:
         return weights, int(rng.integers(1, WIDTH))

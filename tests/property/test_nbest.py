@@ -59,28 +59,33 @@ def candidates(draw: st.DrawFn, plain: bool) -> Candidates:
 
 
 def bits(values: object) -> list[int]:
-    return [int(bit) for bit in np.asarray(values, dtype=np.float64).view(np.uint64)]
+    return [int(v) for v in np.asarray(values, dtype=np.float64).view(np.uint64)]
 
 
 def assert_same(a: Candidates, b: Candidates) -> None:
-    assert a.ids == b.ids and a.texts == b.texts and a.starts.tolist() == b.starts.tolist()
+    assert a.ids == b.ids
+    assert a.texts == b.texts
+    assert a.starts.tolist() == b.starts.tolist()
     for x, y in ((a.totals, b.totals), *((a.scores.get(n), b.scores.get(n)) for n in {*a.scores, *b.scores})):
-        assert (x is None) == (y is None) and (x is None or y is None or bits(x) == bits(y))
-    assert a.alignments == b.alignments and a.extra == b.extra
+        assert (x is None) == (y is None)
+        assert x is None or y is None or bits(x) == bits(y)
+    assert a.alignments == b.alignments
+    assert a.extra == b.extra
     assert a.features.starts.tolist() == b.features.starts.tolist()
     for i in range(a.size):
-        row, other = a.features.row(i), b.features.row(i)
-        assert list(row) == list(other) and bits(list(row.values())) == bits(list(other.values()))
+        one, two = a.features.row(i), b.features.row(i)
+        assert list(one) == list(two)
+        assert bits(list(one.values())) == bits(list(two.values()))
 
 
-@pytest.mark.parametrize("format", nbest.FORMATS)
+@pytest.mark.parametrize("dialect", nbest.FORMATS)
 @settings(deadline=None)
 @given(c=candidates(plain=True))
-def test_every_format_returns_what_it_took(format: str, c: Candidates) -> None:
+def test_every_format_returns_what_it_took(dialect: str, c: Candidates) -> None:
     with TemporaryDirectory() as folder:
         path = Path(folder) / "list"
-        nbest.write(path, c, format)
-        assert_same(c, nbest.read(path, format))
+        nbest.write(path, c, dialect)
+        assert_same(c, nbest.read(path, dialect))
 
 
 @settings(deadline=None)

@@ -151,7 +151,17 @@ def test_errors(
 
 
 def test_help_teaches(cli: Cli) -> None:
-    for command in ([], ["score"], ["compare"], ["nbest"], ["nbest", "convert"], ["nbest", "stat"], ["demo"]):
+    for command in (
+        [],
+        ["score"],
+        ["compare"],
+        ["nbest"],
+        ["nbest", "convert"],
+        ["nbest", "stat"],
+        ["tune"],
+        ["rerank"],
+        ["demo"],
+    ):
         code, out, _ = cli(*command, "--help")
         assert code == 0
         assert "Usage: dragoman" in out
@@ -167,9 +177,10 @@ def test_completion(cli: Cli, shell: str) -> None:
 
 def test_demo(tmp_path: Path, cli: Cli) -> None:
     code, out, err = cli("demo", "--out", tmp_path / "demo")
-    assert (code, err) == (0, "")
+    assert code == 0, err
     assert "Is the difference more than luck?" in out
-    assert {p.name for p in (tmp_path / "demo").iterdir()} == {"ref.en", "words.en", "phrases.en"}
+    names = {"ref.en", "words.en", "phrases.en", "list.nbest", "weights.toml", "reranked.en"}
+    assert {p.name for p in (tmp_path / "demo").iterdir()} == names
 
 
 def test_as_a_process(files: Path) -> None:

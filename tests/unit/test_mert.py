@@ -72,7 +72,7 @@ def test_it_is_a_tuner() -> None:
     assert isinstance(tuner, Tuner)
     assert isinstance(tuner.session(make_pool(), Limits.none(6), 0), Session)
     assert tuner.never_worse
-    assert not Mert(regulariser="l0", strength=0.1).never_worse
+    assert not Mert(l0=0.1).never_worse
 
 
 @pytest.mark.parametrize("directions", DIRECTIONS)
@@ -206,13 +206,15 @@ def test_threads_change_nothing(tmp_path: Path) -> None:
     assert len(outputs) == 1
 
 
-@pytest.mark.parametrize("regulariser", ["l2", "l2-fixed", "l2-normalised", "l0"])
+@pytest.mark.parametrize("regulariser", ["origin", "fixed", "normalised", "l0"])
 @pytest.mark.parametrize("directions", ["coordinate", "gradient+coordinate"])
 def test_regularised_objectives_rise(regulariser: Any, directions: str) -> None:
     pool = make_pool(seed=7)
     start = np.full(pool.width, 0.5)
-    fixed = "f2" if regulariser == "l2-fixed" else None
-    tuner = Mert(directions, starts=3, regulariser=regulariser, strength=0.05, fixed=fixed)
+    fixed = "f2" if regulariser == "fixed" else None
+    tuner = Mert(directions, starts=3, l0=0.05)
+    if regulariser != "l0":
+        tuner = Mert(directions, starts=3, l2=0.05, l2_form=regulariser, fixed=fixed)
     session = tuner.session(pool, Limits.none(pool.width), 5)
     begun = session.begin(start)
     state = run(pool, tuner, start)
@@ -225,13 +227,10 @@ def test_regularised_objectives_rise(regulariser: Any, directions: str) -> None:
 def test_l0_empties_and_l2_holds_back() -> None:
     pool = make_pool(seed=7)
     start = np.full(pool.width, 0.5)
-    sparse = run(pool, Mert(regulariser="l0", strength=0.02, starts=4), start)
+    sparse = run(pool, Mert(l0=0.02, starts=4), start)
     assert np.count_nonzero(sparse.weights) < pool.width
     origin = Weights(pool.candidates.features.names, np.linspace(0.0, 1.0, pool.width))
-    far, near = (
-        run(pool, Mert(regulariser="l2", strength=strength, origin=origin, starts=4), start)
-        for strength in (1e-6, 10.0)
-    )
+    far, near = (run(pool, Mert(l2=strength, origin=origin, starts=4), start) for strength in (1e-6, 10.0))
     distances = [float(np.linalg.norm(state.weights - origin.values)) for state in (far, near)]
     assert distances[1] < 0.1 < distances[0]
 
@@ -240,17 +239,18 @@ def test_options_that_make_no_sense() -> None:
     for options in (
         {"directions": "downhill"},
         {"directions": "random+random"},
-        {"regulariser": "l3"},
+        {"l2_form": "l3"},
+        {"l2": 1.0, "l0": 1.0},
         {"starts": 0},
         {"tolerance": -1.0},
-        {"strength": float("nan")},
-        {"regulariser": "l2-fixed"},
+        {"l2": float("nan")},
+        {"l2_form": "fixed"},
         {"fixed": "f1"},
     ):
         with pytest.raises(OptionError, match="mert"):
             Mert(**options)
     pool = make_pool()
-    tuner = Mert(regulariser="l2-fixed", fixed="f0", strength=1.0)
+    tuner = Mert(l2_form="fixed", fixed="f0", l2=1.0)
     with pytest.raises(OptionError, match="must not start at 0"):
         tuner.session(pool, Limits.none(6), 0).begin(np.zeros(6))
     with pytest.raises(OptionError, match="no feature"):

@@ -16,6 +16,10 @@ MOSES = """\
 2 |||  ||| LM= 0 TM= 1 2 3 wp_x=0.5 ||| 1 ||| \n"""
 
 
+def listing(folder: Path) -> list[str]:
+    return [path.name for path in folder.iterdir()]
+
+
 def put(folder: Path, text: str | bytes, name: str = "list") -> Path:
     path = folder / name
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
@@ -39,14 +43,18 @@ def build(
 
 def test_moses_in_columns(tmp_path: Path) -> None:
     c = nbest.read(put(tmp_path, MOSES))
-    assert c.ids.to_list() == ["0", "2"] and c.starts.tolist() == [0, 2, 3]
+    assert c.ids.to_list() == ["0", "2"]
+    assert c.starts.tolist() == [0, 2, 3]
     assert c.texts.to_list() == ["a house", "a home", ""]
     assert c.features.row(0) == {"LM": -3.5, "TM[0]": -1, "TM[1]": 0, "TM[2]": -4, "wp_a=b": 1}
     names = c.features.names
     assert [n for n in names.to_list() if names.is_dense(n)] == ["LM", "TM[0]", "TM[1]", "TM[2]"]
-    assert c.totals is not None and c.totals.tolist() == [-7.25, -8, 1]
-    assert c.alignments is not None and c.alignments.to_list() == ["0-0 1-1", "0-0", ""]
-    assert c.extra is None and c.scores == {}
+    assert c.totals is not None
+    assert c.totals.tolist() == [-7.25, -8, 1]
+    assert c.alignments is not None
+    assert c.alignments.to_list() == ["0-0 1-1", "0-0", ""]
+    assert c.extra is None
+    assert c.scores == {}
 
 
 @pytest.mark.parametrize("blank", ["", "  ", "\t"])
@@ -97,26 +105,36 @@ def test_cdec_and_travatar(tmp_path: Path) -> None:
     row = {"LM": -1.0, "TM": 2.0}
     for line in ("LM=-1 TM=2 ||| 3", "LM=-1;TM=2 ||| 3", "LM=-1; TM=2; ||| 3"):
         c = nbest.read(put(tmp_path, f"0 ||| a ||| {line}\n"), "cdec")
-        assert c.features.row(0) == row and not c.features.names.is_dense("LM")
+        assert c.features.row(0) == row
+        assert not c.features.names.is_dense("LM")
     assert nbest.read(put(tmp_path, "0 ||| a ||| LM=-1;TM=2 ||| 3\n")).features.row(0) == row
     c = nbest.read(put(tmp_path, "0 ||| a ||| 3 ||| LM=-1 TM=2 ||| 0-0\n"))
-    assert c.features.row(0) == row and c.totals is not None and c.totals[0] == 3
-    assert c.alignments is not None and c.alignments[0] == "0-0"
+    assert c.features.row(0) == row
+    assert c.totals is not None
+    assert c.totals[0] == 3
+    assert c.alignments is not None
+    assert c.alignments[0] == "0-0"
 
 
 def test_jsonl(tmp_path: Path) -> None:
     lines = (
-        r'{"id": "x", "text": " \u00e9\ud83d\ude00\n", "features": {"LM": 1, "TM": [2, 3]}, "sparse": {"a b": 1}}'
-        '\n{"text": "", "scores": {"COMET": 0.5}, "id": "x", "extra": "e"}\n{"id": "a", "text": "z", "total": 1E2}\n'
+        r'{"id": "x", "text": " \u00e9\ud83d\ude00\n", '
+        '"features": {"LM": 1, "TM": [2, 3]}, "sparse": {"a b": 1}}'
+        '\n{"text": "", "scores": {"COMET": 0.5}, "id": "x", "extra": "e"}\n'
+        '{"id": "a", "text": "z", "total": 1E2}\n'
     )
     c = nbest.read(put(tmp_path, lines))
-    assert c.ids.to_list() == ["x", "a"] and c.texts.to_list() == [" é😀\n", "", "z"]
+    assert c.ids.to_list() == ["x", "a"]
+    assert c.texts.to_list() == [" é😀\n", "", "z"]
     assert c.features.row(0) == {"LM": 1, "TM[0]": 2, "TM[1]": 3, "a b": 1}
-    assert c.features.names.is_dense("TM[1]") and not c.features.names.is_dense("a b")
+    assert c.features.names.is_dense("TM[1]")
+    assert not c.features.names.is_dense("a b")
     np.testing.assert_array_equal(c.scores["COMET"], [np.nan, 0.5, np.nan])
     assert c.totals is not None
     np.testing.assert_array_equal(c.totals, [np.nan, np.nan, 100])
-    assert c.extra is not None and c.extra.to_list() == ["", "e", ""] and c.alignments is None
+    assert c.extra is not None
+    assert c.extra.to_list() == ["", "e", ""]
+    assert c.alignments is None
 
 
 GOOD = "0 ||| a ||| LM= 1 TM= 1 2 x=1 ||| 3\n"
@@ -213,12 +231,13 @@ def test_errors_name_file_and_line(tmp_path: Path, text: str, line: int, words: 
     path = put(tmp_path, text)
     with pytest.raises(InputError) as error:
         nbest.read(path)
-    assert str(error.value).startswith(f"{path}:{line}: ") and words in str(error.value)
+    assert str(error.value).startswith(f"{path}:{line}: ")
+    assert words in str(error.value)
     assert (error.value.path, error.value.line) == (str(path), line)
 
 
 @pytest.mark.parametrize(
-    ("format", "text", "words"),
+    ("dialect", "text", "words"),
     [
         ("travatar", "0 ||| a ||| 1\n", "expected the columns `id ||| text ||| total ||| features`"),
         ("travatar", "0 ||| a ||| x=1 ||| 1\n", "expected a finite number as total, found `x=1`"),
@@ -228,9 +247,9 @@ def test_errors_name_file_and_line(tmp_path: Path, text: str, line: int, words: 
         ("jsonl", GOOD, "expected a JSON object"),
     ],
 )
-def test_errors_of_a_given_format(tmp_path: Path, format: str, text: str, words: str) -> None:
+def test_errors_of_a_given_format(tmp_path: Path, dialect: str, text: str, words: str) -> None:
     with pytest.raises(InputError, match=r":1: expected") as error:
-        nbest.read(put(tmp_path, text), format)
+        nbest.read(put(tmp_path, text), dialect)
     assert words in str(error.value)
 
 
@@ -244,7 +263,8 @@ def test_errors_of_files(tmp_path: Path) -> None:
     packed = gzip.compress(b"".join(b"%d ||| %d ||| x=1\n" % (i, i * i) for i in range(5000)))
     with pytest.raises(InputError, match=r"list\.gz:\d+: the compressed file is truncated") as error:
         nbest.read(put(tmp_path, packed[: len(packed) // 2], "list.gz"))
-    assert error.value.line is not None and error.value.line > 1000
+    assert error.value.line is not None
+    assert error.value.line > 1000
     with pytest.raises(InputError, match="corrupt"):
         nbest.read(put(tmp_path, b"no archive at all", "list.gz"))
     with pytest.raises(OptionError, match="travatar or jsonl, found `mosses`"):
@@ -261,8 +281,11 @@ def test_streams_whole_sentences(tmp_path: Path, batch: int, name: str) -> None:
     names = Names(["LM"], dense=True)
     seen = []
     for part in nbest.stream(tmp_path / name, names=names, batch=batch):
-        assert part.features.names is names and part.size >= 1
-        assert part.size < batch + 3 and part.starts[0] == 0 and part.starts[-1] == part.size
+        assert part.features.names is names
+        assert part.size >= 1
+        assert part.size < batch + 3
+        assert part.starts[0] == 0
+        assert part.starts[-1] == part.size
         seen += [f"{part.ids[s]} ||| {part.texts[i]}" for s in range(len(part)) for i in range(*part.starts[s : s + 2])]
     assert seen == [line.rsplit(" |||", 1)[0] for line in lines]
 
@@ -299,19 +322,30 @@ def test_format_from_name() -> None:
 def test_writer_publishes_all_or_nothing(tmp_path: Path) -> None:
     path = put(tmp_path, "old", "out.gz")
     c = build(["0"], [0, 1], ["a"], [{"x": 1.0}])
-    with pytest.raises(RuntimeError), nbest.Writer(path) as writer:
-        writer.write(c)
-        raise RuntimeError
-    with pytest.raises(OptionError, match="not whole"), nbest.Writer(path) as writer:
-        with pytest.raises(OptionError, match="comes twice in a row"):
-            writer.write(build(["0", "0"], [0, 1, 2], ["a", "b"], [{}, {}]))
-        writer.write(build(["1"], [0, 1], ["a"], [{}]))
+
+    def interrupted() -> None:
+        with nbest.Writer(path) as writer:
+            writer.write(c)
+            raise RuntimeError
+
+    def broken_off() -> None:
+        with nbest.Writer(path) as writer:
+            with pytest.raises(OptionError, match="comes twice in a row"):
+                writer.write(build(["0", "0"], [0, 1, 2], ["a", "b"], [{}, {}]))
+            writer.write(build(["1"], [0, 1], ["a"], [{}]))
+
+    with pytest.raises(RuntimeError):
+        interrupted()
+    with pytest.raises(OptionError, match="not whole"):
+        broken_off()
     with pytest.raises(OptionError, match="at least one candidate"), nbest.Writer(path):
         pass
-    assert path.read_text() == "old" and list(tmp_path.iterdir()) == [path]
+    assert path.read_text() == "old"
+    assert listing(tmp_path) == ["out.gz"]
     with nbest.Writer(path) as writer:
         writer.write(c)
-    assert nbest.read(path).texts[0] == "a" and list(tmp_path.iterdir()) == [path]
+    assert nbest.read(path).texts[0] == "a"
+    assert listing(tmp_path) == ["out.gz"]
     with pytest.raises(OptionError, match="already finished"):
         writer.write(c)
     with pytest.raises(OptionError, match="found `auto`"):
@@ -336,7 +370,7 @@ def test_what_moses_cannot_hold(tmp_path: Path, ids: list[str], text: str, row: 
     with pytest.raises(OptionError) as error:
         nbest.write(tmp_path / "out", build(ids, [0, 1], [text], [row]))
     assert words in str(error.value)
-    assert list(tmp_path.iterdir()) == []
+    assert listing(tmp_path) == []
 
 
 def test_columns_that_do_not_fit_together(tmp_path: Path) -> None:
@@ -359,7 +393,7 @@ def test_columns_that_do_not_fit_together(tmp_path: Path) -> None:
     for candidates in wrong:
         with pytest.raises(OptionError):
             nbest.write(tmp_path / "out", candidates)
-    assert list(tmp_path.iterdir()) == []
+    assert listing(tmp_path) == []
 
 
 def test_stat(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ use dragoman_base::Texts;
 use rayon::prelude::*;
 
 /// A corpus metric with additive statistics.
-pub trait Metric: Send + Sync {
+pub trait Metric: std::any::Any + Send + Sync {
     /// Number of statistics in a row.
     fn width(&self) -> usize;
 

@@ -96,6 +96,7 @@ mod tests {
         assert!(order.advance_number(3).unwrap_err().want.starts_with("an id above 7"));
         assert!(!order.advance_name("7").unwrap(), "the same id as a string");
         assert!(order.advance_name("b").unwrap() && !order.advance_name("b").unwrap());
+        assert!(order.advance_number(7).is_err(), "back after another sentence");
         assert!(order.advance_name("a").unwrap());
         assert!(order.advance_name("b").is_err() && order.advance_name("5").is_err());
         assert!(order.advance_number(8).unwrap());

@@ -240,13 +240,10 @@ fn mutated_lists() {
         }
         // Most lists only parse in the format they are in.
         let format = Some(below(&mut rng, 8)).filter(|&k| k < 4).map(|k| Format::ALL[k]);
-        match catch_unwind(AssertUnwindSafe(|| check(&bytes, format))) {
-            Ok(count) => {
-                parsed += u64::from(count > 0);
-                held += count;
-            }
-            Err(_) => panic!("case {case} of seed {seed}, {format:?}:\n{}", bytes.escape_ascii()),
-        }
+        let count = catch_unwind(AssertUnwindSafe(|| check(&bytes, format)))
+            .unwrap_or_else(|_| panic!("case {case} of seed {seed}, {format:?}:\n{}", bytes.escape_ascii()));
+        parsed += u64::from(count > 0);
+        held += count;
     }
     println!("{cases} cases, {parsed} parsed, {held} round trips");
     assert!(parsed * 20 > cases, "mutations leave enough lists whole: {parsed} of {cases}");

@@ -4,6 +4,7 @@
 
 mod columns;
 mod errors;
+mod learn;
 mod mert;
 mod metric;
 mod nbest;
@@ -20,6 +21,8 @@ mod _core {
 
     #[pymodule_export]
     use crate::columns::{Names, Texts, align_weights, best_per_group, dot_rows, read_lines, write_lines};
+    #[pymodule_export]
+    use crate::learn::{CandidateLists, JudgedLists, MiraRun};
     #[pymodule_export]
     use crate::mert::LinePool;
     #[pymodule_export]

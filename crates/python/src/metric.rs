@@ -16,7 +16,7 @@ use std::sync::Arc;
 /// A metric of the Rust core. Built by one of the static constructors.
 #[pyclass(frozen, module = "dragoman._core")]
 pub struct NativeMetric {
-    inner: Arc<dyn Metric>,
+    pub inner: Arc<dyn Metric>,
 }
 
 impl NativeMetric {

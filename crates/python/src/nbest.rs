@@ -48,8 +48,8 @@ pub struct NbestReader {
 #[pymethods]
 impl NbestReader {
     #[new]
-    fn new(py: Python<'_>, path: &str, format: &str, names: &Names) -> PyResult<Self> {
-        let reader = py.detach(|| Reader::open(path, Format::parse(format)?)).map_err(to_py)?;
+    fn new(py: Python<'_>, path: &str, dialect: &str, names: &Names) -> PyResult<Self> {
+        let reader = py.detach(|| Reader::open(path, Format::parse(dialect)?)).map_err(to_py)?;
         Ok(Self { reader: Mutex::new(reader), names: names.inner.clone() })
     }
 
@@ -73,8 +73,8 @@ pub struct NbestWriter {
 #[pymethods]
 impl NbestWriter {
     #[new]
-    fn new(py: Python<'_>, path: &str, format: &str) -> PyResult<Self> {
-        let Some(format) = Format::parse(format).map_err(to_py)? else {
+    fn new(py: Python<'_>, path: &str, dialect: &str) -> PyResult<Self> {
+        let Some(format) = Format::parse(dialect).map_err(to_py)? else {
             return Err(invalid("expected a format to write (moses, cdec, travatar or jsonl), found `auto`"));
         };
         let writer = py.detach(|| Writer::create(path, format)).map_err(to_py)?;
@@ -137,9 +137,9 @@ type Figures = (u64, u64, u64, u64, u64, usize, Vec<(String, f64, f64, f64, bool
 
 /// Reads a list from end to end and counts.
 #[pyfunction]
-pub fn nbest_stat(py: Python<'_>, path: &str, format: &str) -> PyResult<Figures> {
+pub fn nbest_stat(py: Python<'_>, path: &str, dialect: &str) -> PyResult<Figures> {
     let count = || -> Result<Figures> {
-        let mut reader = Reader::open(path, Format::parse(format)?)?;
+        let mut reader = Reader::open(path, Format::parse(dialect)?)?;
         let (mut names, mut stat) = (BaseNames::new(), Stat::default());
         while let Some(batch) = reader.next_batch(4096, &mut names)? {
             stat.add(&batch, &names);

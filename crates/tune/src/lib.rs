@@ -1,3 +1,10 @@
 //! Tuning kernels. They see arrays of features, statistics and weights, never text and never a decoder.
 
+pub mod lbfgs;
+pub mod lists;
 pub mod mert;
+pub mod mira;
+mod mira_gain;
+pub mod online;
+pub mod pairs;
+pub mod risk;

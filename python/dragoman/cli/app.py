@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from dragoman._core import VERSION
-from dragoman.cli import nbest, score
+from dragoman.cli import nbest, score, tune
 from dragoman.cli.arguments import Command
 from dragoman.errors import DragomanError
 
@@ -30,9 +30,9 @@ def dragoman() -> None:
 
 
 @dragoman.command(cls=Command)
-@click.option("--out", default="demo", show_default=True, metavar="FOLDER", help="Where the small outputs go.")
+@click.option("--out", default="demo", show_default=True, metavar="FOLDER", help="Where the small files go.")
 def demo(out: str) -> int:
-    """Score and compare two small outputs that come with the package, and show the commands for it."""
+    """Score, compare and rerank small outputs that come with the package, and show the commands for it."""
     from dragoman.demo import run  # noqa: PLC0415  its sentences are loaded only when asked for
 
     return run(Path(out), _run)
@@ -52,6 +52,8 @@ def completion(shell: str) -> None:
 
 dragoman.add_command(score.score)
 dragoman.add_command(score.compare)
+dragoman.add_command(tune.tune)
+dragoman.add_command(tune.rerank)
 dragoman.add_command(nbest.nbest)
 
 

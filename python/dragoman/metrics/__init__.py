@@ -30,7 +30,7 @@ __all__ = [
     "statistics",
 ]
 
-METRICS: dict[str, type[Metric]] = {"bleu": Bleu, "chrf": Chrf, "ter": Ter, "wer": Wer, "external": External}
+METRICS: dict[str, Metric] = {"bleu": Bleu(), "chrf": Chrf(), "ter": Ter(), "wer": Wer(), "external": External()}
 """What the command line can name."""
 
 

@@ -1,1 +1,51 @@
-"""Tuners: weights that maximise a metric, from candidates of any system."""
+"""Tuners: weights that maximise a metric, from candidates of any system. To add one: a file, and a line in `TUNERS`."""
+
+from __future__ import annotations
+
+from dragoman.config import build
+from dragoman.tune import sweep
+from dragoman.tune.base import Limits, Pool, Session, State, Tuner
+from dragoman.tune.mert import Mert
+from dragoman.tune.mira import Mira
+from dragoman.tune.online import Online
+from dragoman.tune.pro import Pro
+from dragoman.tune.risk import Risk
+from dragoman.tune.run import Options, Tuned, judge, tune, tune_pool
+
+__all__ = [
+    "TUNERS",
+    "Limits",
+    "Mert",
+    "Mira",
+    "Online",
+    "Options",
+    "Pool",
+    "Pro",
+    "Risk",
+    "Session",
+    "State",
+    "Tuned",
+    "Tuner",
+    "judge",
+    "sweep",
+    "tune",
+    "tune_pool",
+    "tuner_from",
+]
+
+TUNERS: dict[str, Tuner] = {
+    "mert": Mert(),
+    "pro": Pro(),
+    "mira": Mira(),
+    "kbmira": Mira.kbmira(),
+    "adagrad": Online(),
+    "online": Online(),
+    "phrasal": Online.phrasal(),
+    "risk": Risk(),
+}
+"""What the command line can name: a tuner with its options, as they are unless told otherwise."""
+
+
+def tuner_from(spec: str) -> Tuner:
+    """A tuner from its text form, e.g. `mert:starts=5,directions=gradient`."""
+    return build("tuner", TUNERS, spec)

@@ -10,6 +10,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 
 from dragoman._core import best_per_group, dot_rows
+from dragoman.errors import InputError
 from dragoman.types import F64, I64, Candidates, Metric
 
 __all__ = ["Limits", "Memory", "Pool", "Session", "State", "Tuner"]
@@ -33,6 +34,20 @@ class Pool:
         """Scores every candidate; `references[s]` belongs to the s-th sentence of the candidates."""
         statistics = metric.prepare(references).statistics(candidates.hypotheses)
         return cls(candidates, metric, statistics)
+
+    def take(self, sentences: I64) -> Pool:
+        """The pool of some of the sentences."""
+        candidates = self.candidates.take(sentences)
+        spans = [np.arange(self.candidates.starts[s], self.candidates.starts[s + 1]) for s in sentences]
+        return Pool(candidates, self.metric, self.statistics[np.concatenate(spans)])
+
+    def split(self, share: float, seed: int) -> tuple[Pool, Pool]:
+        """Two pools: the second has a random `share` of the sentences, the first the others, both in order."""
+        count = round(share * len(self.candidates))
+        if not 0 < count < len(self.candidates):
+            raise InputError(f"{len(self.candidates)} sentences are too few to set a share of {share} apart")
+        mixed = np.random.default_rng([seed, len(self.candidates)]).permutation(len(self.candidates))
+        return self.take(np.sort(mixed[count:])), self.take(np.sort(mixed[:count]))
 
     @property
     def width(self) -> int:
@@ -63,6 +78,12 @@ class Pool:
         """Corpus metric of the 1-best candidates, on the 0..1 scale and so that higher is better."""
         total = self.statistics[self.choice(weights)].sum(axis=0)
         return self.gain_sign * float(self.metric.score(total)) / self.metric.scale
+
+    def spread(self, values: F64) -> F64:
+        """Largest less smallest value among the candidates of each sentence that has any."""
+        starts = self.candidates.starts
+        filled = starts[:-1][np.diff(starts) > 0]
+        return np.maximum.reduceat(values, filled) - np.minimum.reduceat(values, filled)
 
     def sentence_gains(self, metric: Metric | None = None) -> F64:
         """The gain of each candidate alone (higher is better, 0..1), by the metric's sentence-level form."""

@@ -1,4 +1,5 @@
 //! What the round-trip tests share: lists in memory, and what "the same candidates" means.
+#![allow(dead_code)] // each test uses a part of it
 
 use dragoman_base::{Names, Result};
 use dragoman_nbest::{Batch, Encoder, Format, Reader};

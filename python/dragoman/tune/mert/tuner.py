@@ -22,6 +22,8 @@ from dragoman.types import F64, Names, Weights
 
 __all__ = ["Mert", "MertSession"]
 
+_L2_FORMS = {"origin": "l2", "fixed": "l2-fixed", "normalised": "l2-normalised"}
+
 
 @dataclass(frozen=True)
 class Mert:
@@ -43,13 +45,16 @@ class Mert:
     restart: Literal["uniform", "walk"] = "uniform"
     """Random starting points: anywhere in each feature's range, or a step away from the best point so far
     (random walks, after Moore & Quirk 2008)."""
-    regulariser: Literal["none", "l2", "l2-fixed", "l2-normalised", "l0"] = "none"
-    strength: float = 0.0
-    """The factor of the regulariser: 1/(2 sigma^2) for l2. Gains are on the 0..1 scale."""
+    l2: float = 0.0
+    """Strength of an L2 penalty on the weights, 1/(2 sigma^2). Gains are on the 0..1 scale."""
+    l2_form: Literal["origin", "fixed", "normalised"] = "origin"
+    """What L2 measures: the distance from `origin` (v1), the weights with one `fixed` (v2), or w/|w|_1 (v3)."""
     origin: Weights | None = None
-    """w0 of `l2`; the starting point if not given."""
+    """w0, where the penalty is zero; the starting point if not given."""
     fixed: str | None = None
-    """The feature that `l2-fixed` keeps at its starting value."""
+    """The feature that the form `fixed` keeps at its starting value."""
+    l0: float = 0.0
+    """The price of each weight that is not zero; instead of L2."""
     tolerance: float = 1e-5
     """What a move must add to the objective: 0.001 BLEU points."""
     rounds: int = 100
@@ -59,14 +64,16 @@ class Mert:
 
     def __post_init__(self) -> None:
         strategies(self.directions, self.order, self.random_directions)
-        if self.regulariser not in REGULARISERS:
-            raise OptionError(f"mert: unknown regulariser; {closest(self.regulariser, REGULARISERS)}")
+        if self.l2_form not in _L2_FORMS:
+            raise OptionError(f"mert: unknown l2_form; {closest(self.l2_form, _L2_FORMS)}")
         if min(self.starts, self.rounds, self.together, self.random_directions) < 1:
             raise OptionError("mert: starts, rounds, together and random_directions must be at least 1")
-        if not (self.tolerance >= 0.0 and self.strength >= 0.0):
-            raise OptionError("mert: tolerance and strength must not be negative")
-        if (self.regulariser == "l2-fixed") != (self.fixed is not None):
-            raise OptionError("mert: `fixed` names the feature that regulariser `l2-fixed` keeps, and goes with it")
+        if not (self.tolerance >= 0.0 and self.l2 >= 0.0 and self.l0 >= 0.0):
+            raise OptionError("mert: tolerance, l2 and l0 must not be negative")
+        if self.l2 > 0.0 and self.l0 > 0.0:
+            raise OptionError("mert: choose one of l2 and l0")
+        if (self.l2_form == "fixed") != (self.fixed is not None):
+            raise OptionError("mert: `fixed` names the feature that the l2_form `fixed` keeps, and goes with it")
 
     @property
     def name(self) -> str:
@@ -76,7 +83,14 @@ class Mert:
     @property
     def never_worse(self) -> bool:
         """True without a regulariser: with one, it is the regularised objective that never falls."""
-        return self.regulariser == "none"
+        return self.l2 == 0.0 and self.l0 == 0.0
+
+    @property
+    def regulariser(self) -> str:
+        """Which of the regularisers is in force."""
+        if self.l0 > 0.0:
+            return "l0"
+        return _L2_FORMS[self.l2_form] if self.l2 > 0.0 else "none"
 
     def session(self, pool: Pool, limits: Limits, seed: int) -> MertSession:
         """A run over `pool`."""
@@ -205,7 +219,7 @@ class MertSession:
         origin = start
         if self.options.origin is not None:
             origin = self.options.origin.align(self._names) if self._names else self.options.origin.values
-        return REGULARISERS[self.options.regulariser](self.options.strength, origin, self._fixed)
+        return REGULARISERS[self.options.regulariser](self.options.l2 or self.options.l0, origin, self._fixed)
 
     def _normalised(self, weights: F64, penalty: Regulariser) -> F64:
         size = float(np.abs(weights).sum())

@@ -1,0 +1,367 @@
+//! L-BFGS with bounds (Nocedal 1980; two-metric projection as in Bertsekas 1982).
+//!
+//! Ours, because weights have limits. argmin 0.11 knows an L1 penalty but no bounds, and brings 41 crates;
+//! `SciPy`'s L-BFGS-B has bounds but weighs more than the whole package and asks Python for every value, with the
+//! interpreter locked. What is left is the two-loop recursion, which is short, and it is checked against `SciPy`.
+
+/// A function to minimise.
+pub trait Objective {
+    /// The value at `x`; writes the gradient there.
+    fn evaluate(&mut self, x: &[f64], gradient: &mut [f64]) -> f64;
+}
+
+/// When to stop, and how much to remember.
+#[derive(Debug, Clone, Copy)]
+pub struct Options {
+    /// Number of steps whose curvature is remembered.
+    pub memory: usize,
+    /// Most iterations.
+    pub iterations: usize,
+    /// Converged when no free component of the gradient exceeds this times max(1, |value|).
+    pub gradient: f64,
+    /// Converged when a step lowers the value by less than this times max(1, |value|).
+    pub decrease: f64,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { memory: 10, iterations: 100, gradient: 1e-8, decrease: 1e-10 }
+    }
+}
+
+/// How a minimisation ended.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Outcome {
+    /// The value at the end.
+    pub value: f64,
+    /// Steps taken.
+    pub iterations: usize,
+    /// Values and gradients computed.
+    pub evaluations: usize,
+    /// Whether it stopped because of its tolerances.
+    pub converged: bool,
+}
+
+/// Moves `x` to a local minimum inside `lower..=upper`, starting from the nearest point inside.
+///
+/// A component at its bound whose gradient points outwards is held; the others move by the two-loop direction
+/// restricted to them, are projected, and the step is halved until it satisfies Armijo's rule on the projected
+/// path. The value never rises, and `x` is never a point whose value is not finite, if the first is.
+pub fn minimise(
+    objective: &mut dyn Objective,
+    x: &mut [f64],
+    lower: &[f64],
+    upper: &[f64],
+    options: Options,
+) -> Outcome {
+    let mut search = Search::new(objective, x, lower, upper);
+    let mut outcome = Outcome { value: search.value, iterations: 0, evaluations: 1, converged: false };
+    let mut memory = Memory::new(options.memory);
+    while outcome.iterations < options.iterations && search.value.is_finite() {
+        search.find_free();
+        if search.largest_slope() <= options.gradient * search.value.abs().max(1.0) {
+            outcome.converged = true;
+            break;
+        }
+        let before = search.value;
+        memory.direct(&search.gradient, &search.free, &mut search.direction);
+        let scale = if memory.is_empty() { 1.0 / norm(&search.direction).max(1.0) } else { 1.0 };
+        let mut moved = search.advance(objective, scale, &mut memory, &mut outcome.evaluations);
+        if !moved && !memory.is_empty() {
+            // A stale curvature can point nowhere: forget it and go downhill.
+            memory.clear();
+            memory.direct(&search.gradient, &search.free, &mut search.direction);
+            let scale = 1.0 / norm(&search.direction).max(1.0);
+            moved = search.advance(objective, scale, &mut memory, &mut outcome.evaluations);
+        }
+        if !moved {
+            // No step along the gradient lowers the value: this is as far as floating point goes.
+            outcome.converged = true;
+            break;
+        }
+        outcome.iterations += 1;
+        if before - search.value <= options.decrease * before.abs().max(1.0) {
+            outcome.converged = true;
+            break;
+        }
+    }
+    x.copy_from_slice(&search.x);
+    outcome.value = search.value;
+    outcome
+}
+
+fn dot(a: &[f64], b: &[f64]) -> f64 {
+    a.iter().zip(b).map(|(x, y)| x * y).sum()
+}
+
+fn norm(a: &[f64]) -> f64 {
+    dot(a, a).sqrt()
+}
+
+struct Search<'a> {
+    lower: &'a [f64],
+    upper: &'a [f64],
+    x: Vec<f64>,
+    value: f64,
+    gradient: Vec<f64>,
+    free: Vec<bool>,
+    direction: Vec<f64>,
+    next: Vec<f64>,
+    next_gradient: Vec<f64>,
+}
+
+impl<'a> Search<'a> {
+    fn new(objective: &mut dyn Objective, x: &[f64], lower: &'a [f64], upper: &'a [f64]) -> Self {
+        let n = x.len();
+        let inside: Vec<f64> = (0..n).map(|i| x[i].max(lower[i]).min(upper[i])).collect();
+        let mut gradient = vec![0.0; n];
+        let value = objective.evaluate(&inside, &mut gradient);
+        Self {
+            lower,
+            upper,
+            x: inside,
+            value,
+            gradient,
+            free: vec![true; n],
+            direction: vec![0.0; n],
+            next: vec![0.0; n],
+            next_gradient: vec![0.0; n],
+        }
+    }
+
+    fn find_free(&mut self) {
+        for i in 0..self.x.len() {
+            let g = self.gradient[i];
+            let held = (self.x[i] <= self.lower[i] && g >= 0.0) || (self.x[i] >= self.upper[i] && g <= 0.0);
+            self.free[i] = !held && self.lower[i] < self.upper[i];
+        }
+    }
+
+    fn largest_slope(&self) -> f64 {
+        self.gradient.iter().zip(&self.free).filter(|e| *e.1).map(|e| e.0.abs()).fold(0.0, f64::max)
+    }
+
+    /// Backtracks along the projected direction; on success remembers the step's curvature.
+    fn advance(
+        &mut self,
+        objective: &mut dyn Objective,
+        mut scale: f64,
+        memory: &mut Memory,
+        evaluations: &mut usize,
+    ) -> bool {
+        const SUFFICIENT: f64 = 1e-4;
+        for _ in 0..40 {
+            let mut slope = 0.0;
+            for i in 0..self.x.len() {
+                let to = self.x[i] + scale * self.direction[i];
+                self.next[i] = to.max(self.lower[i]).min(self.upper[i]);
+                slope += self.gradient[i] * (self.next[i] - self.x[i]);
+            }
+            if slope < 0.0 {
+                let value = objective.evaluate(&self.next, &mut self.next_gradient);
+                *evaluations += 1;
+                if value <= self.value + SUFFICIENT * slope && value.is_finite() {
+                    self.accept(value, memory);
+                    return true;
+                }
+                scale *= shorten(self.value, slope, value);
+            } else {
+                scale *= 0.25;
+            }
+        }
+        false
+    }
+
+    fn accept(&mut self, value: f64, memory: &mut Memory) {
+        let step = self.next.iter().zip(&self.x).map(|(a, b)| a - b).collect();
+        let turn = self.next_gradient.iter().zip(&self.gradient).map(|(a, b)| a - b).collect();
+        memory.push(step, turn);
+        std::mem::swap(&mut self.x, &mut self.next);
+        std::mem::swap(&mut self.gradient, &mut self.next_gradient);
+        self.value = value;
+    }
+}
+
+/// What to multiply a step with that was too long: the minimum of the parabola through both values and the
+/// slope, kept between a tenth and a half.
+fn shorten(value: f64, slope: f64, beyond: f64) -> f64 {
+    let bend = beyond - value - slope;
+    if bend.is_finite() && bend > 0.0 { (-slope / (2.0 * bend)).clamp(0.1, 0.5) } else { 0.25 }
+}
+
+/// The last steps and the changes of the gradient along them.
+struct Memory {
+    room: usize,
+    pairs: std::collections::VecDeque<(Vec<f64>, Vec<f64>)>,
+}
+
+impl Memory {
+    fn new(room: usize) -> Self {
+        Self { room, pairs: std::collections::VecDeque::with_capacity(room) }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.pairs.is_empty()
+    }
+
+    fn clear(&mut self) {
+        self.pairs.clear();
+    }
+
+    fn push(&mut self, step: Vec<f64>, turn: Vec<f64>) {
+        // A negative curvature would make the approximation indefinite: the function is not convex here.
+        if self.room == 0 || dot(&step, &turn) <= 1e-12 * norm(&step) * norm(&turn) {
+            return;
+        }
+        if self.pairs.len() == self.room {
+            self.pairs.pop_front();
+        }
+        self.pairs.push_back((step, turn));
+    }
+
+    /// The two-loop recursion on the free components: `direction` = −H·gradient there, 0 elsewhere.
+    fn direct(&self, gradient: &[f64], free: &[bool], direction: &mut [f64]) {
+        for ((d, g), free) in direction.iter_mut().zip(gradient).zip(free) {
+            *d = if *free { -g } else { 0.0 };
+        }
+        let whole = free.iter().all(|f| *f);
+        let product = |a: &[f64], b: &[f64]| {
+            if whole {
+                return dot(a, b);
+            }
+            a.iter().zip(b).zip(free).filter(|e| *e.1).map(|((x, y), _)| x * y).sum()
+        };
+        let mut used = Vec::with_capacity(self.pairs.len());
+        for (step, turn) in self.pairs.iter().rev() {
+            let curvature = product(step, turn);
+            if curvature > 1e-12 * product(turn, turn).sqrt() * product(step, step).sqrt() {
+                let alpha = product(step, direction) / curvature;
+                add(direction, -alpha, turn, free);
+                used.push((step, turn, curvature, alpha));
+            }
+        }
+        if let Some((_, turn, curvature, _)) = used.first() {
+            let scale = curvature / product(turn, turn);
+            for d in direction.iter_mut() {
+                *d *= scale;
+            }
+        }
+        for (step, turn, curvature, alpha) in used.into_iter().rev() {
+            let beta = product(turn, direction) / curvature;
+            add(direction, alpha - beta, step, free);
+        }
+    }
+}
+
+fn add(to: &mut [f64], factor: f64, x: &[f64], free: &[bool]) {
+    for ((t, x), free) in to.iter_mut().zip(x).zip(free) {
+        if *free {
+            *t += factor * x;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    struct Function<F: FnMut(&[f64], &mut [f64]) -> f64>(F);
+
+    impl<F: FnMut(&[f64], &mut [f64]) -> f64> Objective for Function<F> {
+        fn evaluate(&mut self, x: &[f64], gradient: &mut [f64]) -> f64 {
+            (self.0)(x, gradient)
+        }
+    }
+
+    fn open(n: usize) -> (Vec<f64>, Vec<f64>) {
+        (vec![f64::NEG_INFINITY; n], vec![f64::INFINITY; n])
+    }
+
+    fn rosenbrock(x: &[f64], g: &mut [f64]) -> f64 {
+        let (a, b) = (1.0 - x[0], x[1] - x[0] * x[0]);
+        g[0] = -2.0 * a - 400.0 * x[0] * b;
+        g[1] = 200.0 * b;
+        a * a + 100.0 * b * b
+    }
+
+    #[test]
+    fn rosenbrock_inside_and_at_a_bound() {
+        let (lower, mut upper) = open(2);
+        let mut x = [-1.2, 1.0];
+        let outcome = minimise(&mut Function(rosenbrock), &mut x, &lower, &upper, Options::default());
+        assert!(outcome.converged && outcome.evaluations < 80, "{outcome:?}");
+        assert!((x[0] - 1.0).abs() < 1e-5 && (x[1] - 1.0).abs() < 1e-5, "{x:?}");
+        upper[0] = 0.5;
+        let mut x = [-1.2, 1.0];
+        let outcome = minimise(&mut Function(rosenbrock), &mut x, &lower, &upper, Options::default());
+        assert!(outcome.converged && x[0] == 0.5 && (x[1] - 0.25).abs() < 1e-6, "{x:?}");
+    }
+
+    #[test]
+    fn fixed_components_stay_and_values_that_are_not_finite_end_the_search() {
+        let mut x = [3.0, 3.0];
+        let mut bowl = Function(|x: &[f64], g: &mut [f64]| {
+            g.copy_from_slice(&[2.0 * x[0], 2.0 * x[1]]);
+            x[0] * x[0] + x[1] * x[1]
+        });
+        minimise(&mut bowl, &mut x, &[3.0, -9.0], &[3.0, 9.0], Options::default());
+        assert!(x[0] == 3.0 && x[1].abs() < 1e-8, "{x:?}");
+        let mut nothing = Function(|_: &[f64], _: &mut [f64]| f64::NAN);
+        let outcome = minimise(&mut nothing, &mut x, &[3.0, -9.0], &[3.0, 9.0], Options::default());
+        assert!(!outcome.converged && x[0] == 3.0);
+        let mut wall = Function(|x: &[f64], g: &mut [f64]| {
+            g.copy_from_slice(&[0.0, -1.0]);
+            if x[1] > 1.0 { f64::INFINITY } else { -x[1] }
+        });
+        let mut x = [3.0, 0.0];
+        minimise(&mut wall, &mut x, &[3.0, -9.0], &[3.0, 9.0], Options::default());
+        assert!(x[1] <= 1.0 && x[1] > 0.5, "{x:?}");
+        let mut pit = Function(|x: &[f64], g: &mut [f64]| {
+            g.copy_from_slice(&[0.0, -1.0]);
+            if x[1] > 1.0 { f64::NEG_INFINITY } else { -x[1] }
+        });
+        let mut x = [3.0, 0.5];
+        let outcome = minimise(&mut pit, &mut x, &[3.0, -9.0], &[3.0, 9.0], Options::default());
+        assert!(x[1] <= 1.0 && outcome.value.is_finite(), "{x:?}");
+    }
+
+    proptest! {
+        /// Convex quadratics in a box: the answer satisfies the conditions of optimality.
+        #[test]
+        fn quadratics_in_a_box(
+            rows in prop::collection::vec(prop::collection::vec(-2.0..2.0f64, 4), 6),
+            goal in prop::collection::vec(-3.0..3.0f64, 4),
+            bounds in prop::collection::vec((-2.0..0.5f64, 0.0..2.0f64), 4),
+            start in prop::collection::vec(-3.0..3.0f64, 4),
+        ) {
+            let lower: Vec<f64> = bounds.iter().map(|b| b.0).collect();
+            let upper: Vec<f64> = bounds.iter().map(|b| b.0 + b.1).collect();
+            let gradient_at = |x: &[f64], g: &mut [f64]| {
+                let mut value = 0.0;
+                for i in 0..4 {
+                    g[i] = 0.2 * (x[i] - goal[i]);
+                    value += 0.1 * (x[i] - goal[i]).powi(2);
+                }
+                for row in &rows {
+                    let r: f64 = row.iter().zip(x).zip(&goal).map(|((a, x), t)| a * (x - t)).sum();
+                    value += r * r / 2.0;
+                    for i in 0..4 {
+                        g[i] += r * row[i];
+                    }
+                }
+                value
+            };
+            let mut x = start.clone();
+            let options = Options { decrease: 0.0, iterations: 500, ..Options::default() };
+            minimise(&mut Function(gradient_at), &mut x, &lower, &upper, options);
+            let mut g = [0.0; 4];
+            gradient_at(&x, &mut g);
+            for i in 0..4 {
+                prop_assert!(lower[i] <= x[i] && x[i] <= upper[i]);
+                let moved = (x[i] - g[i]).max(lower[i]).min(upper[i]);
+                prop_assert!((moved - x[i]).abs() < 1e-5, "{} of {:?}: {:?}", i, x, g);
+            }
+        }
+    }
+}

@@ -1,0 +1,346 @@
+//! MIRA on fixed lists: 1-best passive-aggressive updates with every choice of oracle and prediction
+//! (Eidelman 2012), and k-best batch MIRA (Cherry & Foster 2012).
+
+use crate::lists::{Lists, first_max, largest};
+pub use crate::mira_gain::{Context, Judged, Scorer, Unit};
+use std::sync::Arc;
+
+/// Which candidate the weights should move towards.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Oracle {
+    /// Largest gain among this many best candidates under the model (local update).
+    Local(usize),
+    /// Largest gain of the whole list (max-BLEU).
+    MaxGain,
+    /// Largest model score plus gain.
+    Hope,
+}
+
+/// Which candidate the weights should move away from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Prediction {
+    /// Largest model score.
+    Model,
+    /// Smallest gain (max-cost).
+    MaxCost,
+    /// Largest model score minus gain.
+    Fear,
+}
+
+/// Whose statistics enter the background.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Feed {
+    /// The oracle's.
+    Oracle,
+    /// The 1-best candidate's under the model.
+    Model,
+}
+
+/// The options of a run.
+#[derive(Debug, Clone, Copy)]
+pub struct Rules {
+    /// Where to.
+    pub oracle: Oracle,
+    /// Where from.
+    pub prediction: Prediction,
+    /// Largest step (C).
+    pub cap: f64,
+    /// What is left of the background when a candidate is added.
+    pub decay: f64,
+    /// Which candidate that is.
+    pub feed: Feed,
+}
+
+/// Where the statistics that gains are scored with come from.
+#[derive(Debug, Clone)]
+pub enum Surroundings {
+    /// There are none: gains are given.
+    None,
+    /// A decaying sum of earlier oracles.
+    Background(Context),
+    /// The previous pass's 1-best candidates (one index for each sentence, −1 for none) and their sum.
+    Corpus(Context, Vec<i64>),
+}
+
+/// A pass over sentences, one at a time.
+pub struct Run {
+    lists: Arc<Lists>,
+    judged: Arc<Judged>,
+    rules: Rules,
+    bounds: (Vec<f64>, Vec<f64>),
+    /// The weights now.
+    pub weights: Vec<f64>,
+    /// Σ k·δ(k) over the updates δ(1), δ(2), ...: the average of all weights so far is `w − drift / (updates + 1)`.
+    pub drift: Vec<f64>,
+    /// Number of updates.
+    pub updates: u64,
+    /// What gains depend on.
+    pub around: Surroundings,
+    /// The 1-best candidate of each sentence when it was visited, −1 if it was not.
+    pub seen: Vec<i64>,
+    room: Room,
+}
+
+#[derive(Default)]
+struct Room {
+    model: Vec<f64>,
+    gains: Vec<f64>,
+    values: Vec<f64>,
+    sum: Vec<f64>,
+    difference: Vec<(u32, f64)>,
+}
+
+/// A chosen candidate (its place in the list) and its gain.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Chosen {
+    at: usize,
+    gain: f64,
+}
+
+impl Run {
+    /// Goes on from `weights`, `drift` and `updates`.
+    pub fn new(
+        (lists, judged): (Arc<Lists>, Arc<Judged>),
+        rules: Rules,
+        bounds: (Vec<f64>, Vec<f64>),
+        (weights, drift, updates): (Vec<f64>, Vec<f64>, u64),
+        around: Surroundings,
+    ) -> Self {
+        let seen = vec![-1; lists.sentences()];
+        Self { lists, judged, rules, bounds, weights, drift, updates, around, seen, room: Room::default() }
+    }
+
+    /// What the statistics of a candidate of sentence `s` are added to.
+    pub fn context(&self, s: usize) -> Context {
+        match &self.around {
+            Surroundings::None => Context { row: vec![0.0; self.judged.width()], count: 0.0 },
+            Surroundings::Background(context) => context.clone(),
+            Surroundings::Corpus(total, choice) => {
+                let mut context = total.clone();
+                if choice[s] >= 0 {
+                    let offset = choice[s] as usize - self.lists.group(s).start;
+                    self.judged.add(&self.lists, s, offset, -1.0, &mut context.row);
+                    context.count -= 1.0;
+                }
+                context
+            }
+        }
+    }
+
+    /// Visits a sentence whose candidates have these gains.
+    pub fn visit(&mut self, s: usize, gains: &[f64]) {
+        let mut room = std::mem::take(&mut self.room);
+        self.lists.scores(s, &self.weights, &mut room.model);
+        if !room.model.is_empty() {
+            let (plus, minus) =
+                choose(&self.rules, &room.model, gains, 0.0, &mut room.values, |at| gains[at]);
+            self.learn(s, plus, minus, &mut room);
+        }
+        self.room = room;
+    }
+
+    /// Visits a sentence, with gains from a native metric.
+    pub fn visit_native(&mut self, s: usize, scorer: &Scorer) {
+        let mut room = std::mem::take(&mut self.room);
+        self.lists.scores(s, &self.weights, &mut room.model);
+        if !room.model.is_empty() {
+            let context = self.context(s);
+            let slack = scorer.all(&self.lists, &self.judged, s, &context, &mut room.gains);
+            let Room { model, gains, values, sum, .. } = &mut room;
+            let exact = |at| scorer.exact(&self.lists, &self.judged, s, at, &context, sum);
+            let (plus, minus) = choose(&self.rules, model, gains, slack, values, exact);
+            self.learn(s, plus, minus, &mut room);
+        }
+        self.room = room;
+    }
+
+    /// The passive-aggressive step (Eidelman 2012, algorithm 1, lines 7 to 10), if the gains differ.
+    fn learn(&mut self, s: usize, plus: Chosen, minus: Chosen, room: &mut Room) {
+        let model = &room.model;
+        let best = first_max(model).unwrap_or(0);
+        self.seen[s] = (self.lists.group(s).start + best) as i64;
+        if plus.at == minus.at || plus.gain <= minus.gain {
+            return;
+        }
+        let loss = (model[minus.at] - model[plus.at]) + (plus.gain - minus.gain);
+        // A margin that an earlier step made exact leaves a loss of a few bits, which is none: it would be no
+        // step, but count as an update in the average.
+        let size = model[minus.at].abs() + model[plus.at].abs() + plus.gain.abs() + minus.gain.abs();
+        if loss > 1e-12 * size {
+            let first = self.lists.group(s).start;
+            self.lists.difference(s, first + plus.at, first + minus.at, &mut room.difference);
+            self.step(loss, &room.difference);
+        }
+        if let Surroundings::Background(context) = &mut self.around {
+            let fed = if self.rules.feed == Feed::Oracle { plus.at } else { best };
+            context.row.iter_mut().for_each(|x| *x *= self.rules.decay);
+            self.judged.add(&self.lists, s, fed, 1.0, &mut context.row);
+            context.count = context.count * self.rules.decay + 1.0;
+        }
+    }
+
+    /// w += min(C, loss/|d|²) d over the weights that may move, then back inside the bounds.
+    fn step(&mut self, loss: f64, difference: &[(u32, f64)]) {
+        let (lower, upper) = (&self.bounds.0, &self.bounds.1);
+        let free = |column: u32| lower[column as usize] < upper[column as usize];
+        let square: f64 = difference.iter().filter(|d| free(d.0)).map(|d| d.1 * d.1).sum();
+        let size = (loss / square).min(self.rules.cap);
+        if square == 0.0 || size == 0.0 {
+            return;
+        }
+        self.updates += 1;
+        for &(column, value) in difference.iter().filter(|d| free(d.0)) {
+            let j = column as usize;
+            let to = (self.weights[j] + size * value).max(lower[j]).min(upper[j]);
+            self.drift[j] += self.updates as f64 * (to - self.weights[j]);
+            self.weights[j] = to;
+        }
+    }
+}
+
+/// Oracle and prediction. `gains` may be off by `slack`; `exact` gives the true one.
+fn choose(
+    rules: &Rules,
+    model: &[f64],
+    gains: &[f64],
+    slack: f64,
+    values: &mut Vec<f64>,
+    mut exact: impl FnMut(usize) -> f64,
+) -> (Chosen, Chosen) {
+    let mut pick = |m: f64, g: f64, floor: f64| {
+        values.clear();
+        values.extend(model.iter().zip(gains).map(|(model, gain)| m * model + g * gain));
+        if floor > f64::NEG_INFINITY {
+            for (value, _) in values.iter_mut().zip(model).filter(|e| *e.1 < floor) {
+                *value = f64::NEG_INFINITY;
+            }
+        }
+        best_of(values, if g == 0.0 { 0.0 } else { slack }, |at| {
+            let gain = exact(at);
+            (m * model[at] + g * gain, gain)
+        })
+    };
+    let plus = match rules.oracle {
+        Oracle::Local(k) => pick(0.0, 1.0, kth_largest(model, k)),
+        Oracle::MaxGain => pick(0.0, 1.0, f64::NEG_INFINITY),
+        Oracle::Hope => pick(1.0, 1.0, f64::NEG_INFINITY),
+    };
+    let minus = match rules.prediction {
+        Prediction::Model => pick(1.0, 0.0, f64::NEG_INFINITY),
+        Prediction::MaxCost => pick(0.0, -1.0, f64::NEG_INFINITY),
+        Prediction::Fear => pick(1.0, -1.0, f64::NEG_INFINITY),
+    };
+    (plus, minus)
+}
+
+/// The first candidate with the largest true value. All within reach of the approximate maximum are asked for
+/// their true (value, gain), so that approximate gains never change a choice.
+fn best_of(values: &[f64], slack: f64, mut exact: impl FnMut(usize) -> (f64, f64)) -> Chosen {
+    let top = largest(values);
+    let floor = top - 2.0 * slack - 1e-14 * top.abs();
+    let mut best: Option<(f64, Chosen)> = None;
+    for (at, _) in values.iter().enumerate().filter(|e| *e.1 >= floor) {
+        let (value, gain) = exact(at);
+        if best.is_none_or(|(most, _)| value > most) {
+            best = Some((value, Chosen { at, gain }));
+        }
+    }
+    best.map_or(Chosen { at: 0, gain: f64::NAN }, |(_, chosen)| chosen)
+}
+
+fn kth_largest(numbers: &[f64], k: usize) -> f64 {
+    if k == 0 || k >= numbers.len() {
+        return f64::NEG_INFINITY;
+    }
+    *numbers.to_vec().select_nth_unstable_by(k - 1, |a, b| b.total_cmp(a)).1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lists::tests::packed;
+    use proptest::prelude::*;
+
+    const ORACLES: [Oracle; 3] = [Oracle::Local(2), Oracle::MaxGain, Oracle::Hope];
+    const PREDICTIONS: [Prediction; 3] = [Prediction::Model, Prediction::MaxCost, Prediction::Fear];
+
+    fn rules(oracle: Oracle, prediction: Prediction) -> Rules {
+        Rules { oracle, prediction, cap: 0.01, decay: 0.999, feed: Feed::Oracle }
+    }
+
+    #[test]
+    fn the_nine_pairs_by_hand() {
+        let (model, gains) = ([3.0, 2.0, 0.0, 2.5], [0.1, 0.9, 1.8, 0.0]);
+        let places = |oracle, prediction| {
+            let mut room = Vec::new();
+            let rules = rules(oracle, prediction);
+            let (plus, minus) = choose(&rules, &model, &gains, 0.0, &mut room, |at| gains[at]);
+            assert!(plus.gain == gains[plus.at] && minus.gain == gains[minus.at]);
+            (plus.at, minus.at)
+        };
+        let found: Vec<_> = ORACLES.iter().flat_map(|&o| PREDICTIONS.map(|p| places(o, p))).collect();
+        let want = [(0, 0), (0, 3), (0, 0), (2, 0), (2, 3), (2, 0), (0, 0), (0, 3), (0, 0)];
+        assert_eq!(found, want);
+    }
+
+    #[test]
+    fn the_first_of_equals_is_chosen() {
+        for slack in [0.0, 0.1] {
+            let chosen = best_of(&[0.5, 1.0, 1.0, 0.9], slack, |at| ([0.5, 1.0, 1.0, 1.0][at], at as f64));
+            assert_eq!(chosen, Chosen { at: 1, gain: 1.0 });
+        }
+    }
+
+    proptest! {
+        /// Whatever the approximation does within its slack, the choice is that of the true gains.
+        #[test]
+        fn approximate_gains_never_change_a_choice(
+            rows in prop::collection::vec((0u8..4, 0u8..4, -1.0..1.0f64), 1..30), slack in 0.0..0.5f64,
+        ) {
+            let model: Vec<f64> = rows.iter().map(|r| f64::from(r.0) / 2.0).collect();
+            let gains: Vec<f64> = rows.iter().map(|r| f64::from(r.1) / 2.0).collect();
+            let rough: Vec<f64> = rows.iter().zip(&gains).map(|(r, g)| g + slack * r.2).collect();
+            let mut room = Vec::new();
+            for oracle in ORACLES {
+                for prediction in PREDICTIONS {
+                    let rules = rules(oracle, prediction);
+                    let exact = choose(&rules, &model, &gains, 0.0, &mut room, |at| gains[at]);
+                    let fast = choose(&rules, &model, &rough, slack, &mut room, |at| gains[at]);
+                    prop_assert_eq!(exact, fast);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn one_update_by_hand() {
+        let lists =
+            Arc::new(packed(&[vec![vec![(0, 1.0), (1, 2.0)], vec![(0, 3.0), (1, 2.0), (2, 1.0)]]], 3));
+        let judged = Arc::new(Judged::pack(&lists, &[1.0, 1.0, 2.0, 1.0], 2).unwrap());
+        let bounds = (vec![f64::NEG_INFINITY; 3], vec![f64::INFINITY, f64::INFINITY, 0.05]);
+        let rules = Rules { cap: 0.1, ..rules(Oracle::Hope, Prediction::MaxCost) };
+        let around = Surroundings::Background(Context { row: vec![1.0; 2], count: 0.0 });
+        let start = (vec![0.0; 3], vec![0.0; 3], 0);
+        let mut run = Run::new((lists, judged), rules, bounds, start, around);
+        run.visit(0, &[0.0, 1.0]);
+        // Loss 1, |d|² = 4 + 1: the step is min(0.1, 0.2), and the bound holds the third weight at 0.05.
+        assert_eq!((run.weights.clone(), run.updates), (vec![0.2, 0.0, 0.05], 1));
+        assert_eq!(run.drift, [0.2, 0.0, 0.05]);
+        assert_eq!(run.seen, [0]);
+        let Surroundings::Background(context) = &run.around else { panic!() };
+        assert_eq!((context.row.clone(), context.count), (vec![2.999, 1.999], 1.0));
+        run.visit(0, &[0.5, 0.5]);
+        assert_eq!(run.updates, 1, "equal gains teach nothing");
+        run.visit(0, &[0.0, 0.1]);
+        assert_eq!(run.updates, 1, "the margin is wide enough");
+        let Surroundings::Background(context) = &run.around else { panic!() };
+        assert_eq!(context.count, 1.999, "yet the background grows");
+        let before = run.weights.clone();
+        run.visit(0, &[0.0, 9.0]);
+        assert_eq!(
+            (run.updates, run.drift[0]),
+            (2, 0.2 + 2.0 * (run.weights[0] - before[0])),
+            "the second of two"
+        );
+    }
+}

@@ -1,0 +1,262 @@
+"""`dragoman tune` and `dragoman rerank`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+
+from dragoman import nbest, weights
+from dragoman.cli.arguments import Command, as_json, refs_option, seed_option
+from dragoman.cli.progress import steps
+from dragoman.cli.show import print_json, print_table
+from dragoman.errors import InputError
+from dragoman.files import read_parallel, write_text
+from dragoman.metrics import External, metric_from
+from dragoman.significance import Interval
+from dragoman.tune import Options, Pool, Tuned, judge, sweep, tune_pool, tuner_from
+from dragoman.types import Candidates, Metric, Names, Weights
+
+__all__ = ["rerank", "tune"]
+
+_nbest_option = click.option(
+    "--nbest", "lists", multiple=True, required=True, metavar="FILE...", help="N-best lists; several make one pool."
+)
+
+
+@click.command(cls=Command)
+@_nbest_option
+@refs_option
+@click.option("--metric", "-m", default="bleu", show_default=True, help="What to maximise, as for `dragoman score`.")
+@click.option(
+    "--tuner",
+    "-t",
+    default="mert",
+    show_default=True,
+    help="mert, pro, mira, kbmira, adagrad, online, phrasal or risk, with options after a colon: mert:starts=5,l2=0.1.",
+)
+@click.option("--out", "-o", default="weights.toml", show_default=True, metavar="FILE", help="Where the weights go.")
+@click.option(
+    "--held-out",
+    multiple=True,
+    metavar="SHARE|FILE...",
+    help="Sentences to judge the result on: a share of the list (0.2), or lists of their own with --held-out-refs.",
+)
+@click.option("--held-out-refs", multiple=True, metavar="FILE...", help="References of the held-out lists.")
+@click.option(
+    "--start",
+    default="auto",
+    show_default=True,
+    help="Start weights: a file, `ones`, `fit` (those that made the list), or `auto` (fit if it can, else ones).",
+)
+@click.option("--fix", "fixed", multiple=True, metavar="NAME...", help="Features whose weights stay as they start.")
+@click.option("--bound", "bounds", multiple=True, metavar="NAME=LOW:HIGH...", help="Bounds of weights: LM=0:1 or LM=0:")
+@click.option(
+    "--sweep",
+    "grid",
+    multiple=True,
+    metavar="OPTION=A,B...",
+    help="Try each value of the tuner's options (each combination) and keep the best on the held-out set.",
+)
+@click.option("--trace", metavar="FILE", help="Write a JSON line for each step.")
+@click.option("--resume", is_flag=True, help="Go on with a run that was killed.")
+@seed_option
+@as_json
+def tune(
+    lists: tuple[str, ...],
+    refs: tuple[str, ...],
+    metric: str,
+    tuner: str,
+    out: str,
+    held_out: tuple[str, ...],
+    held_out_refs: tuple[str, ...],
+    start: str,
+    fixed: tuple[str, ...],
+    bounds: tuple[str, ...],
+    grid: tuple[str, ...],
+    trace: str | None,
+    resume: bool,
+    seed: int,
+    as_json: bool,
+) -> None:
+    """Find the weights that maximise a metric on n-best lists of any system.
+
+    \b
+    dragoman tune --nbest dev.nbest.gz --refs dev.ref* --metric bleu --tuner mert --held-out 0.2
+    dragoman tune --nbest dev.jsonl --refs dev.en --metric chrf --tuner kbmira --out w.toml
+    dragoman tune --nbest dev.nbest --refs dev.en --tuner mert --sweep l2=0.01,0.1,1 --held-out 0.3
+
+    Then choose with them: dragoman rerank --weights w.toml --nbest test.nbest.gz > test.out
+    """
+    form = metric_from(metric)
+    made = tuner_from(tuner)
+    variants = sweep.variants(made, grid)
+    first = start if start in {"auto", "fit", "ones"} else weights.load(start)
+    limits = dict(_bound(text) for text in bounds)
+    pool, other = _pools(form, lists, refs, held_out, held_out_refs, seed)
+    if grid and other is None:
+        raise click.UsageError("--sweep chooses on held-out sentences: add --held-out 0.2, or lists of their own")
+    _writable(out, trace)
+    options: Options = {"start": first, "fixed": fixed, "bounds": limits, "seed": seed, "resume": resume}
+    with steps(form.name, form.scale if form.higher_is_better else -form.scale) as progress:
+        options["progress"] = progress
+        if grid:
+            tried = sweep.run(pool, variants, other, out, options)
+            found = sweep.best(tried, form)
+        else:
+            tried = None
+            options["checkpoint"], options["trace"] = Path(f"{out}.checkpoint"), Path(trace) if trace else None
+            found = tune_pool(pool, made, held_out=other, **options)
+    info: dict[str, str | int | float] = {
+        "tuner": found.tuner,
+        "metric": found.metric,
+        "seed": seed,
+        "score": found.end.score,
+    }
+    weights.save(out, found.weights, info)
+    if as_json:
+        print_json(_as_dict(found, tried))
+    else:
+        _print(found, tried, form, out)
+
+
+def _pools(
+    form: Metric,
+    lists: Sequence[str],
+    refs: Sequence[str],
+    held_out: Sequence[str],
+    held_out_refs: Sequence[str],
+    seed: int,
+) -> tuple[Pool, Pool | None]:
+    """The pool to tune on and the one to judge on, checked before any work."""
+    share = _share(held_out)
+    if share is None and bool(held_out) != bool(held_out_refs) and not isinstance(form, External):
+        raise click.UsageError("held-out lists need --held-out-refs, and the other way round")
+    pool = _pool(form, lists, refs)
+    if share is not None:
+        return pool.split(share, seed)
+    return pool, _pool(form, held_out, held_out_refs) if held_out else None
+
+
+def _pool(form: Metric, lists: Sequence[str], refs: Sequence[str]) -> Pool:
+    if not refs and not isinstance(form, External):
+        raise click.UsageError("missing --refs: at least one reference file, e.g. --refs dev.en")
+    columns = read_parallel(refs) if refs else []
+    candidates = _joined(lists)
+    references: Sequence[Sequence[str]] = list(zip(*columns, strict=True)) if refs else _none(candidates)
+    return judge(candidates, references, form)
+
+
+def _joined(lists: Sequence[str]) -> Candidates:
+    names = Names()
+    return nbest.join([nbest.read(path, names=names) for path in lists])
+
+
+def _none(candidates: Candidates) -> list[Sequence[str]]:
+    """References for a metric that needs none."""
+    ids = candidates.ids.to_list()
+    return [()] * (max(map(int, ids)) + 1 if all(i.isdecimal() for i in ids) else len(ids))
+
+
+def _share(held_out: Sequence[str]) -> float | None:
+    try:
+        share = float(held_out[0]) if len(held_out) == 1 else None
+    except ValueError:
+        return None
+    if share is not None and not 0 < share < 1:
+        raise click.UsageError(f"--held-out as a share lies between 0 and 1, found {held_out[0]}")
+    return share
+
+
+def _bound(text: str) -> tuple[str, tuple[float, float]]:
+    name, given, limits = text.rpartition("=")
+    low, colon, high = limits.partition(":")
+    try:
+        bounds = (float(low or "-inf"), float(high or "inf"))
+    except ValueError:
+        colon = ""
+    if not (name and given and colon):
+        raise click.UsageError(f"--bound is NAME=LOW:HIGH, found {text}")
+    return name, bounds
+
+
+def _writable(*paths: str | None) -> None:
+    """Says now, not after the work, that a result could not be written."""
+    for path in filter(None, paths):
+        folder = Path(path).resolve().parent
+        if not folder.is_dir() or not os.access(folder, os.W_OK):
+            raise InputError(f"{path}: cannot be written: {folder} is missing or read-only", path)
+
+
+def _interval(interval: Interval) -> str:
+    return f"{interval.score:.2f} [{interval.low:.2f} {interval.high:.2f}]"
+
+
+def _print(found: Tuned, tried: Sequence[tuple[str, Tuned]] | None, form: Metric, out: str) -> None:
+    if tried:
+        rows = [[name, f"{t.end.score:.2f}", f"{t.held_out.score:.2f}" if t.held_out else ""] for name, t in tried]
+        print_table(["options", f"{form.name} pool", f"{form.name} held-out"], rows)
+        click.echo()
+    rows = [["pool", _interval(found.start), _interval(found.end), f"{found.oracle:.2f}"]]
+    if found.held_out and found.held_out_start:
+        rows.append(["held-out", _interval(found.held_out_start), _interval(found.held_out), ""])
+    print_table([form.name, "start", "end", "oracle"], rows)
+    for title, names in (("zero", found.zeros), ("at a bound", found.at_bound)):
+        if names:
+            click.echo(f"# {title}: {', '.join(names[:20])}{' ...' if len(names) > 20 else ''}")
+    click.echo(f"# {found.metric}|seed:{found.seed}|tuner:{found.tuner}")
+    for warning in found.warnings:
+        click.echo(f"dragoman: warning: {warning}", err=True)
+    click.echo(f"dragoman: {found.steps} steps in {found.seconds:.1f} s, weights in {out}", err=True)
+
+
+def _as_dict(found: Tuned, tried: Sequence[tuple[str, Tuned]] | None) -> dict[str, object]:
+    fields = {name: getattr(found, name) for name in Tuned.__dataclass_fields__ if name not in {"weights", "trace"}}
+    result = {k: asdict(v) if isinstance(v, Interval) else v for k, v in fields.items()}
+    result["weights"] = found.weights.to_dict() if len(found.weights) <= 10_000 else None
+    if tried:
+        result["sweep"] = [{"options": name, **_as_dict(t, None)} for name, t in tried]
+    return result
+
+
+@click.command(cls=Command)
+@_nbest_option
+@click.option("--weights", "-w", "file", required=True, metavar="FILE", help="Weights, as `dragoman tune` writes them.")
+@click.option(
+    "--out", "-o", default="-", metavar="FILE", help="Where the best candidates go.  [default: standard output]"
+)
+def rerank(lists: tuple[str, ...], file: str, out: str) -> None:
+    """Choose the best candidate of each sentence under given weights.
+
+    \b
+    dragoman rerank --weights weights.toml --nbest test.nbest.gz > test.out
+
+    Line i of the output is the best candidate of the sentence with id i (of the i-th sentence, where ids are words);
+    a sentence without candidates gets an empty line.
+    """
+    found = weights.load(file)
+    candidates = _joined(lists)
+    names = candidates.features.names
+    unknown = [name for name in found.names.to_list() if name not in names]
+    if len(unknown) == len(found.names):
+        raise InputError(f"{file}: no feature of these weights is in the list: `{', '.join(unknown[:3])}`, ...", file)
+    if unknown:
+        click.echo(f"dragoman: warning: weights of features that no candidate has: {', '.join(unknown[:5])}", err=True)
+    lines, missing = _best_lines(candidates, found)
+    if missing:
+        click.echo(f"dragoman: warning: {missing} sentences have no candidate: their lines are empty", err=True)
+    write_text(out, lines)
+
+
+def _best_lines(candidates: Candidates, found: Weights) -> tuple[list[str], int]:
+    texts = [candidates.texts[int(i)] if i >= 0 else "" for i in candidates.best(found)]
+    ids = candidates.ids.to_list()
+    if not all(i.isdecimal() for i in ids):
+        return texts, 0
+    lines = [""] * (int(ids[-1]) + 1)
+    for i, text in zip(ids, texts, strict=True):
+        lines[int(i)] = text
+    return lines, len(lines) - len(ids)

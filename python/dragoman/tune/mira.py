@@ -1,0 +1,169 @@
+"""MIRA over a pool: the nine pairs of oracle and prediction (Eidelman 2012) and k-best batch MIRA."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, cast
+
+import numpy as np
+
+from dragoman._core import JudgedLists, MiraRun
+from dragoman.tune._learning import Select, Workbench, check, floats, native_of
+from dragoman.tune.base import Limits, Memory, Pool, State
+from dragoman.types import F64, I64
+
+__all__ = ["Mira"]
+
+
+@dataclass(frozen=True)
+class Mira:
+    """Margin-infused relaxed algorithm with 1-best updates.
+
+    For each sentence, with model scores M and gains G: if G(y+) > G(y-) and the loss
+    [M(y-) - M(y+)] + [G(y+) - G(y-)] is above 0, w += min(c, loss / |d|^2) d, d = h(y+) - h(y-).
+
+    >>> Mira.kbmira().epochs
+    60
+    """
+
+    oracle: Literal["lu", "mb", "hope"] = "hope"
+    """y+: `lu` largest gain among the model's `local` best candidates, `mb` largest gain, `hope` M + G."""
+    prediction: Literal["pb", "mc", "fear"] = "fear"
+    """y-: `pb` largest M, `mc` smallest gain, `fear` M - G."""
+    c: float = 0.01
+    """Largest step."""
+    gain: Literal["sentence", "background", "corpus"] = "corpus"
+    """`sentence`: the metric's sentence-level form. `background`: the corpus metric on top of a decaying sum.
+    `corpus`: sentence-level in the first epoch, then the corpus metric of the previous epoch's 1-best output
+    with this sentence's replaced (Eidelman 2012)."""
+    unit: Literal["score", "sentence", "length"] = "sentence"
+    """What a gain in context is multiplied by, since one sentence hardly moves a corpus score: nothing, the
+    number of sentences in the context, or its reference length in words (Cherry & Foster 2012)."""
+    length_column: int = 1
+    """Which statistic that length is: 1 in BLEU, TER and WER."""
+    decay: float = 0.999
+    """What is left of the background when a candidate's statistics are added."""
+    feed: Literal["oracle", "model"] = "oracle"
+    """Whose statistics those are. Added whenever y+ has a larger gain than y-, even if no update follows."""
+    local: int = 500
+    """How many candidates `lu` looks at."""
+    epochs: int = 20
+    average: bool = True
+    """The answer is the mean of the start and the weights after each update, not the last weights."""
+    shuffle: bool = True
+    """A new order of sentences for every epoch, from the seed."""
+    select: Select = "best"
+    """`best`: of the epochs' answers and the start, the one with the best corpus gain on the pool."""
+
+    def __post_init__(self) -> None:
+        check(
+            "MIRA",
+            oracle=self.oracle in {"lu", "mb", "hope"},
+            prediction=self.prediction in {"pb", "mc", "fear"},
+            c=self.c > 0,
+            gain=self.gain in {"sentence", "background", "corpus"},
+            unit=self.unit in {"score", "sentence", "length"},
+            length_column=self.length_column >= 0,
+            decay=0 < self.decay <= 1,
+            feed=self.feed in {"oracle", "model"},
+            local=self.local > 0,
+            epochs=self.epochs > 0,
+        )
+
+    @classmethod
+    def kbmira(cls) -> Mira:
+        """k-best batch MIRA (Cherry & Foster 2012) as in Moses: 60 epochs on a background in words.
+
+        Unlike there the average is a true one: n updates make n + 1 vectors and the sum is divided by n + 1.
+        """
+        return cls(gain="background", unit="length", epochs=60)
+
+    @property
+    def name(self) -> str:
+        """MIRA."""
+        return "mira"
+
+    @property
+    def never_worse(self) -> bool:
+        """Only if it may keep the start."""
+        return self.select == "best"
+
+    def session(self, pool: Pool, limits: Limits, seed: int) -> MiraSession:
+        """A run over `pool`."""
+        check("MIRA", length_column=self.unit != "length" or self.length_column < pool.metric.width)
+        return MiraSession(self, Workbench(pool, limits, seed, self.select))
+
+
+class MiraSession:
+    """A run of MIRA: one step is one epoch."""
+
+    def __init__(self, options: Mira, bench: Workbench) -> None:
+        self.options = options
+        self.bench = bench
+        self.judged = JudgedLists(bench.lists, np.ascontiguousarray(bench.pool.statistics))
+        self.gains = bench.pool.sentence_gains()
+
+    def begin(self, start: F64) -> State:
+        """The state before the first epoch. The background starts with 1 everywhere, as Moses' does."""
+        memory: Memory = {"updates": 0}
+        if self.options.gain == "background":
+            memory |= {"background": np.ones(self.bench.pool.metric.width), "count": 0.0}
+        return self.bench.begin(start, self.gains, memory)
+
+    def step(self, state: State) -> State:
+        """One pass over all sentences."""
+        if state.done:
+            return state
+        run = self._resume(state)
+        order = self.bench.order(state.step, self.options.shuffle)
+        if self.options.gain == "sentence" or (self.options.gain == "corpus" and state.step == 0):
+            run.visit_all(order, self.gains)
+        else:
+            self._in_context(run, order)
+        weights, drift, updates, seen = run.state()
+        memory: Memory = {"weights": weights, "drift": drift, "updates": updates}
+        if self.options.gain == "background":
+            row, count = run.background()
+            memory |= {"background": row, "count": count}
+        elif self.options.gain == "corpus":
+            memory["choice"] = seen
+        answer = weights - drift / (updates + 1) if self.options.average else weights
+        last = state.step + 1 >= self.options.epochs
+        return self.bench.end(state, answer, last, memory, {"updates": float(updates)})
+
+    def _resume(self, state: State) -> MiraRun:
+        options, memory, limits = self.options, state.memory, self.bench.limits
+        background, choice = memory.get("background"), memory.get("choice")
+        return MiraRun(
+            self.judged,
+            floats(memory, "weights", state.weights),
+            floats(memory, "drift", np.zeros(len(state.weights))),
+            int(memory["updates"]),
+            limits.lower,
+            limits.upper,
+            oracle=options.oracle,
+            prediction=options.prediction,
+            local=options.local,
+            c=options.c,
+            decay=options.decay,
+            feed=options.feed,
+            background=cast("F64 | None", background),
+            count=float(memory.get("count", 0.0)),
+            choice=cast("I64 | None", choice),
+        )
+
+    def _in_context(self, run: MiraRun, order: I64) -> None:
+        """Visits each sentence with gains in context: in the core, or by asking a metric in plain Python."""
+        pool, options = self.bench.pool, self.options
+        sign, metric, native = pool.gain_sign, pool.metric, native_of(pool.metric)
+        if native is not None:
+            unit = str(options.length_column) if options.unit == "length" else options.unit
+            run.visit_native(order, native, sign, metric.scale, unit)
+            return
+        starts = pool.candidates.starts.tolist()
+        for sentence in order.tolist():
+            row, count = run.context(sentence)
+            sums = row + pool.statistics[starts[sentence] : starts[sentence + 1]]
+            units = {"score": 1.0, "sentence": count + 1.0}
+            size = sums[:, options.length_column] if options.unit == "length" else units[options.unit]
+            run.visit(sentence, sign * np.asarray(metric.score(sums)) / metric.scale * size)
