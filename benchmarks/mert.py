@@ -129,7 +129,7 @@ def main(arguments: list[str] | None = None) -> None:
     for name, value in {"sentences": 1000, "size": 500, "width": 20, "starts": 20, "seed": 1}.items():
         parser.add_argument(f"--{name}", type=int, default=value)
     parser.add_argument("--together", type=int, default=4, help="starting points side by side")
-    parser.add_argument("--order", default="cyclic", choices=["cyclic", "steepest"])
+    parser.add_argument("--order", default="greedy", choices=["greedy", "cyclic", "steepest"])
     parser.add_argument("--directions", default="coordinate")
     options = parser.parse_args(arguments)
     pool = make_pool(options.sentences, options.size, options.width)

@@ -104,7 +104,7 @@ def search(data: Data, method: str, size: Size, seed: int) -> Climb:
         Plain(),
         Limits.none(width),
         np.full(width, 1.0 / width),
-        tolerance=1e-6,
+        tolerance=1e-5,
         rng=np.random.default_rng(seed),
         spreads=np.full(width, 500.0),
     )

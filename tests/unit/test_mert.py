@@ -76,7 +76,7 @@ def test_it_is_a_tuner() -> None:
 
 
 @pytest.mark.parametrize("directions", DIRECTIONS)
-@pytest.mark.parametrize("order", ["cyclic", "steepest"])
+@pytest.mark.parametrize("order", ["greedy", "cyclic", "steepest"])
 @pytest.mark.parametrize("fill", [1.0, 0.15])
 def test_every_finder_improves_and_tells_the_truth(directions: str, order: Any, fill: float) -> None:
     pool = make_pool(fill=fill)
@@ -127,6 +127,17 @@ def test_limits_hold_exactly(restart: Any, directions: str) -> None:
     assert (state.weights <= upper).all()
     assert state.weights[3] == 0.4
     assert state.record["gain"] > pool.corpus_gain(limits.clip(start))
+
+
+@pytest.mark.parametrize("directions", ["random", "gradient"])
+def test_weights_at_their_limits_do_not_hold_up_the_others(directions: str) -> None:
+    pool = make_pool(seed=2)
+    start = np.full(pool.width, 0.3)
+    limits = Limits.none(pool.width)
+    limits.lower[:2] = limits.upper[:2] = 0.3
+    state = run(pool, Mert(directions, starts=1), start, limits)
+    assert state.record["gain"] > pool.corpus_gain(start) + 0.01
+    assert (state.weights[:2] == 0.3).all()
 
 
 def test_everything_fixed_is_no_search() -> None:

@@ -92,7 +92,7 @@ impl Sums {
 
 impl Part {
     /// Adds one sentence; `first` is its first candidate.
-    fn add(&mut self, envelope: &mut Envelope, slopes: &[f64], scores: &[f64], first: u32, pool: Judged<'_>) {
+    fn add(&mut self, envelope: &mut Envelope, slopes: &[f64], scores: &[f64], first: u32) {
         let (winners, top) = envelope.find(slopes, scores);
         let mut leftmost = winners[0];
         let mut last = -FAR;
@@ -108,10 +108,7 @@ impl Part {
                 continue;
             }
             last = at;
-            let (from, to) = (first + pair[0], first + pair[1]);
-            if pool.row(from) != pool.row(to) {
-                self.switches.push(Switch { at: at + 0.0, from, to });
-            }
+            self.switches.push(Switch { at: at + 0.0, from: first + pair[0], to: first + pair[1] });
         }
         self.ends.push((first + top, first + leftmost));
     }
@@ -150,13 +147,17 @@ fn sweep(parts: Vec<Part>, pool: Judged<'_>, known: Option<&[f64]>) -> Intervals
 }
 
 /// Runs `search` on tasks of some sentences each, in parallel; the parts come back in order.
-fn by_task<F>(count: usize, search: F) -> Vec<Part>
+///
+/// Switches between candidates with equal statistics are dropped at the end of a task: a run of look-ups far
+/// apart in memory, which the processor can have under way together.
+fn by_task<F>(count: usize, pool: Judged<'_>, search: F) -> Vec<Part>
 where
     F: Fn(std::ops::Range<usize>, &mut Envelope, &mut Vec<f64>, &mut Part) + Sync,
 {
     let run = |(envelope, slopes): &mut (Envelope, Vec<f64>), task: usize| {
         let mut part = Part::default();
         search(task * TASK..((task + 1) * TASK).min(count), envelope, slopes, &mut part);
+        part.switches.retain(|switch| pool.row(switch.from) != pool.row(switch.to));
         part
     };
     let init = || (Envelope::default(), Vec::new());
@@ -165,10 +166,10 @@ where
 
 /// The line through the point with model scores `scores`, in the direction with the given slopes `d·h`.
 pub fn search(scores: &[f64], slopes: &[f64], pool: Judged<'_>) -> Intervals {
-    let parts = by_task(pool.sentences(), |sentences, envelope, _, part| {
+    let parts = by_task(pool.sentences(), pool, |sentences, envelope, _, part| {
         for span in sentences.map(|s| pool.span(s)).filter(|span| !span.is_empty()) {
             let first = span.start as u32;
-            part.add(envelope, &slopes[span.clone()], &scores[span], first, pool);
+            part.add(envelope, &slopes[span.clone()], &scores[span], first);
         }
     });
     sweep(parts, pool, None)
@@ -180,18 +181,18 @@ pub fn search_column(scores: &[f64], column: Column<'_>, total: &[f64], pool: Ju
     match column {
         Column::Wide(slopes) => search(scores, slopes, pool),
         Column::Narrow(values) => {
-            let parts = by_task(pool.sentences(), |sentences, envelope, slopes, part| {
+            let parts = by_task(pool.sentences(), pool, |sentences, envelope, slopes, part| {
                 for span in sentences.map(|s| pool.span(s)).filter(|span| !span.is_empty()) {
                     slopes.clear();
                     slopes.extend(values[span.clone()].iter().map(|&v| f64::from(v)));
-                    part.add(envelope, slopes, &scores[span.clone()], span.start as u32, pool);
+                    part.add(envelope, slopes, &scores[span.clone()], span.start as u32);
                 }
             });
             sweep(parts, pool, None)
         }
         Column::Sparse { rows, values } => {
             let fires = firing(rows, pool.starts);
-            let parts = by_task(fires.len(), |chosen, envelope, slopes, part| {
+            let parts = by_task(fires.len(), pool, |chosen, envelope, slopes, part| {
                 for (sentence, entries) in fires[chosen].iter().cloned() {
                     let span = pool.span(sentence);
                     slopes.clear();
@@ -199,7 +200,7 @@ pub fn search_column(scores: &[f64], column: Column<'_>, total: &[f64], pool: Ju
                     for (&row, value) in rows[entries.clone()].iter().zip(&values[entries]) {
                         slopes[row as usize - span.start] += value;
                     }
-                    part.add(envelope, slopes, &scores[span.clone()], span.start as u32, pool);
+                    part.add(envelope, slopes, &scores[span.clone()], span.start as u32);
                 }
             });
             sweep(parts, pool, Some(total))

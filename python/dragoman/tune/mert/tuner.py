@@ -35,8 +35,9 @@ class Mert:
 
     directions: str = "coordinate"
     """`coordinate`, `random`, `powell`, `gradient`, `natural`, or several joined: `gradient+coordinate`."""
-    order: Order = "cyclic"
-    """Move along every line that helps, or only along the best of a round (`steepest`, as Moses does)."""
+    order: Order = "greedy"
+    """Move along every line that helps (`cyclic`), only along the best of a round (`steepest`, as Moses does), or
+    along the best third (`greedy`)."""
     random_directions: int = 10
     """Random directions in a round, where `directions` has `random`."""
     starts: int = 20
