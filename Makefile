@@ -35,13 +35,15 @@ lint: setup ## Formatting, linters, types, stubs, import rules
 	cd tests && ../$(BIN)/stubtest dragoman._core --ignore-disjoint-bases
 	$(BIN)/lint-imports
 
+# One seed, so that a change is judged on the same cases everywhere; `make test-long` draws new ones.
 rust: ## Rust unit, property and fuzz tests
-	cargo test --quiet --workspace --locked
+	PROPTEST_RNG_SEED=1 cargo test --quiet --workspace --locked
 
 python: setup ## Python tests, and every example of README, docs and docstrings
 	$(BIN)/pytest -n 2 -m "not long"
 
-test-long: setup ## Slow checks: millions of fuzz inputs, large lists
+test-long: setup ## Slow checks: new random cases, a million fuzz inputs, whole systems against sacreBLEU
+	cargo test --quiet --workspace --locked
 	FUZZ_CASES=1000000 cargo test --release --locked -p dragoman-nbest --test fuzz -- --nocapture
 	$(BIN)/pytest -n 2 -m long
 
