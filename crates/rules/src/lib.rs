@@ -1,0 +1,22 @@
+//! Translation rules: phrase pairs with scores, internal alignments and reordering models, in a table that is mapped
+//! and not read.
+//!
+//! [`import`] turns Moses' text tables into a [`Table`]. Scores are natural logarithms.
+
+mod code;
+mod import;
+mod scratch;
+mod sort;
+pub mod table;
+
+pub use import::{ImportOptions, ImportReport, import};
+pub use scratch::parse_size;
+pub use table::{Builder, Node, Table};
+
+/// The lowest score: what the logarithm of 0 becomes. Moses has the same floor.
+pub const LOWEST: f32 = -100.0;
+
+/// Natural logarithm of a probability, not below [`LOWEST`].
+pub(crate) fn log(value: f64) -> f32 {
+    (value.ln() as f32).max(LOWEST)
+}

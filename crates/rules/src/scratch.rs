@@ -1,0 +1,114 @@
+//! Temporary files without a name, so that nothing is left behind however the process ends.
+
+use dragoman_base::{Error, Result};
+use std::fs::File;
+use std::io::{self, BufWriter, Read, Seek, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Bytes that one write or read moves.
+pub const CHUNK: usize = 1 << 18;
+
+/// Where temporary files go.
+#[derive(Debug, Clone)]
+pub struct Scratch(Arc<PathBuf>);
+
+impl Scratch {
+    /// Temporary files in the folder of the file `out`.
+    pub fn beside(out: &Path) -> Self {
+        let folder = out.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        Self(Arc::new(folder.to_owned()))
+    }
+
+    /// A new temporary file.
+    pub fn file(&self) -> Result<File> {
+        tempfile::tempfile_in(self.0.as_path()).map_err(|e| self.error(e))
+    }
+
+    /// What a failure in this folder is.
+    pub fn error(&self, source: io::Error) -> Error {
+        Error::Io { path: format!("{} (temporary files)", Path::display(&self.0)), source }
+    }
+}
+
+/// Bytes that are written once and then read once from the start.
+#[derive(Debug)]
+pub struct Spool {
+    scratch: Scratch,
+    file: BufWriter<File>,
+    length: u64,
+}
+
+impl Spool {
+    /// An empty spool.
+    pub fn new(scratch: &Scratch) -> Result<Self> {
+        let file = BufWriter::with_capacity(CHUNK, scratch.file()?);
+        Ok(Self { scratch: scratch.clone(), file, length: 0 })
+    }
+
+    /// Number of bytes.
+    pub fn len(&self) -> u64 {
+        self.length
+    }
+
+    /// Appends bytes.
+    pub fn write(&mut self, bytes: &[u8]) -> Result<()> {
+        self.length += bytes.len() as u64;
+        self.file.write_all(bytes).map_err(|e| self.scratch.error(e))
+    }
+
+    /// Hands all bytes to `take`, in pieces whose lengths are multiples of 64 but for the last.
+    pub fn drain(self, mut take: impl FnMut(&mut [u8]) -> Result<()>) -> Result<()> {
+        let scratch = self.scratch;
+        let mut file = self.file.into_inner().map_err(|e| scratch.error(e.into_error()))?;
+        file.rewind().map_err(|e| scratch.error(e))?;
+        let mut buffer = vec![0; CHUNK];
+        let mut left = self.length;
+        while left > 0 {
+            let count = left.min(CHUNK as u64) as usize;
+            file.read_exact(&mut buffer[..count]).map_err(|e| scratch.error(e))?;
+            take(&mut buffer[..count])?;
+            left -= count as u64;
+        }
+        Ok(())
+    }
+}
+
+/// Reads from part of a file, whoever else reads it at the same time.
+pub fn read_at(file: &File, bytes: &mut [u8], at: u64) -> io::Result<()> {
+    #[cfg(unix)]
+    return std::os::unix::fs::FileExt::read_exact_at(file, bytes, at);
+    #[cfg(windows)]
+    {
+        let (mut bytes, mut at) = (bytes, at);
+        while !bytes.is_empty() {
+            let count = std::os::windows::fs::FileExt::seek_read(file, bytes, at)?;
+            if count == 0 {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+            bytes = &mut bytes[count..];
+            at += count as u64;
+        }
+        Ok(())
+    }
+}
+
+/// The number of bytes that `text` says: `512M`, `1G`, `64K` or a plain number.
+pub fn parse_size(text: &str) -> Result<usize> {
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let power = match text[digits.len()..].to_ascii_uppercase().trim_end_matches('B') {
+        "" => Some(0),
+        "K" => Some(1),
+        "M" => Some(2),
+        "G" => Some(3),
+        "T" => Some(4),
+        _ => None,
+    };
+    let size = digits.parse::<f64>().ok().zip(power).map(|(n, p)| n * 1024f64.powi(p));
+    match size.filter(|s| s.is_finite() && *s >= 1.0 && *s < 2f64.powi(60)) {
+        Some(size) => Ok(size as usize),
+        None => {
+            Err(Error::Invalid(format!("expected an amount of memory such as 512M or 2G, found `{text}`")))
+        }
+    }
+}
