@@ -4,6 +4,7 @@
 
 mod align;
 mod columns;
+mod decode;
 mod errors;
 mod learn;
 mod lm;
@@ -27,6 +28,8 @@ mod _core {
     };
     #[pymodule_export]
     use crate::columns::{Names, Texts, align_weights, best_per_group, dot_rows, read_lines, write_lines};
+    #[pymodule_export]
+    use crate::decode::{NativeSystem, TranslationStream};
     #[pymodule_export]
     use crate::learn::{CandidateLists, JudgedLists, MiraRun};
     #[pymodule_export]

@@ -1,0 +1,152 @@
+//! The language model.
+
+use super::{Builder, Context, Part, Prepared, Rule, Sink, StateFeature, Step, get_u32};
+use crate::sentence::Sentence;
+use dragoman_base::{Error, Result};
+use dragoman_lm::{EOS, Model, State};
+use std::cell::RefCell;
+use std::sync::Arc;
+
+struct Language {
+    model: Arc<Model>,
+    feature: u32,
+    /// The model's id for each word of the system's vocabulary.
+    ids: Vec<u32>,
+}
+
+impl Language {
+    fn id(&self, sentence: &Sentence<'_>, word: u32) -> u32 {
+        let known = self.ids.get(word as usize).copied();
+        known.unwrap_or_else(|| self.model.word(sentence.target_text(word)))
+    }
+}
+
+impl StateFeature for Language {
+    fn state_bytes(&self) -> usize {
+        4
+    }
+
+    fn estimate(&self, sentence: &Sentence<'_>, rule: &Rule<'_>, weights: &[f32]) -> f32 {
+        let mut state = self.model.empty();
+        let mut sum = 0.0;
+        for &word in rule.target {
+            let (log, next) = self.model.score(&state, self.id(sentence, word));
+            sum += log;
+            state = next;
+        }
+        sum * weights[self.feature as usize]
+    }
+
+    fn prepare<'a>(&'a self, context: Context<'a>) -> Box<dyn Prepared + 'a> {
+        let mut words = Vec::with_capacity(context.options.targets().len());
+        let mut starts = vec![0];
+        for option in 0..context.options.len() as u32 {
+            let mut state = self.model.empty();
+            let from = words.len();
+            for &word in context.options.target(option) {
+                let id = self.id(context.sentence, word);
+                let (log, next) = self.model.score(&state, id);
+                words.push(Word { id, alone: next, log, rest: 0.0 });
+                state = next;
+            }
+            let mut rest = 0.0;
+            for word in words[from..].iter_mut().rev() {
+                word.rest = rest;
+                rest += word.log;
+            }
+            starts.push(words.len() as u32);
+        }
+        let known = RefCell::new(vec![Known::default(); (context.sentence.len() * MEMORY).next_power_of_two().min(MOST)]);
+        Box::new(Ready { model: &self.model, feature: self.feature, words, starts, known })
+    }
+}
+
+/// A target word of an option, with what the model says when nothing stands before the option.
+#[derive(Clone, Copy)]
+struct Word {
+    id: u32,
+    /// State after the word.
+    alone: State,
+    log: f32,
+    /// Log probability of the option's words after this one.
+    rest: f32,
+}
+
+/// What an option scored after a state.
+#[derive(Clone, Copy, Default)]
+struct Known {
+    /// State and option, plus one: 0 is nobody's.
+    key: u64,
+    sum: f32,
+    after: State,
+}
+
+/// Entries of the memory for each source word: states and options repeat under other coverages.
+const MEMORY: usize = 1 << 11;
+/// Entries of the memory, at most.
+const MOST: usize = 1 << 16;
+
+struct Ready<'a> {
+    model: &'a Model,
+    feature: u32,
+    words: Vec<Word>,
+    starts: Vec<u32>,
+    known: RefCell<Vec<Known>>,
+}
+
+impl Ready<'_> {
+    /// Log probability of an option's words after a state, and the state after them.
+    fn score(&self, mut state: State, option: usize) -> (f32, State) {
+        let words = &self.words[self.starts[option] as usize..self.starts[option + 1] as usize];
+        let mut sum = 0.0;
+        for word in words {
+            let (log, after) = self.model.score(&state, word.id);
+            sum += log;
+            state = after;
+            // From here on nothing before the option matters any more.
+            if after == word.alone {
+                return (sum + word.rest, words[words.len() - 1].alone);
+            }
+        }
+        (sum, state)
+    }
+}
+
+impl Prepared for Ready<'_> {
+    fn start(&self, state: &mut [u8]) {
+        state.copy_from_slice(&self.model.start().to_bytes());
+    }
+
+    #[inline]
+    fn extend(&self, step: &Step<'_>, previous: &[u8], next: &mut [u8], out: &mut Sink<'_>) {
+        let before = get_u32(previous, 0);
+        let key = (u64::from(before) << 32 | u64::from(step.option)) + 1;
+        let place = (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as usize;
+        let mut known = self.known.borrow_mut();
+        let place = place & (known.len() - 1);
+        let entry = &mut known[place];
+        if entry.key != key {
+            let (sum, after) = self.score(State::from_bytes(before.to_le_bytes()), step.option as usize);
+            *entry = Known { key, sum, after };
+        }
+        let Known { mut sum, after: state, .. } = *entry;
+        if step.complete {
+            sum += self.model.score(&state, EOS).0;
+        } else {
+            next.copy_from_slice(&state.to_bytes());
+        }
+        out.add(self.feature, sum);
+    }
+}
+
+/// `lm`, with `path`.
+pub fn language(part: &Part, to: &mut Builder) -> Result<()> {
+    let Some(path) = part.get("path") else {
+        return Err(Error::Invalid(format!("language model {}: expected a path", part.name)));
+    };
+    let model = Arc::new(Model::open(path)?);
+    let feature = to.dense(&part.name)?;
+    let ids = to.vocabulary().texts().iter().map(|word| model.word(word)).collect();
+    to.add_state(Language { model, feature, ids });
+    Ok(())
+}

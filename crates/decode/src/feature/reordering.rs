@@ -1,0 +1,194 @@
+//! Lexicalised reordering (RM): how a phrase is oriented towards the phrase before it, and that one towards it.
+
+use super::hierarchical::Hierarchical;
+use super::{Builder, Context, Part, Prepared, Rule, Sink, StateFeature, Step, get_u32, put_u32};
+use crate::options::Origin;
+use crate::sentence::Sentence;
+use dragoman_base::{Error, Result};
+use dragoman_rules::Table;
+use rustc_hash::FxHashMap;
+use std::sync::Arc;
+
+/// How the next phrase lies: it follows (monotone), precedes (swap), or neither (discontinuous).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Orientation {
+    /// It follows.
+    M,
+    /// It precedes.
+    S,
+    /// Neither.
+    D,
+}
+
+/// Which columns of which table score orientations, and the six features that they become.
+#[derive(Clone)]
+pub struct Columns {
+    table: usize,
+    rules: Arc<Table>,
+    /// M, S, D towards the previous phrase, then towards the next.
+    places: [usize; 6],
+    features: [u32; 6],
+}
+
+impl Columns {
+    fn new(part: &Part, to: &mut Builder) -> Result<Self> {
+        let table = part.number("table", 0.0)? as usize;
+        let rules = to.table(table)?;
+        let model = part.get("model").unwrap_or("hier").to_owned();
+        let known = rules.columns().to_vec();
+        let (mut columns, mut features) = ([0; 6], [0; 6]);
+        for (i, (side, orientation)) in
+            ["previous", "next"].iter().flat_map(|s| ["M", "S", "D"].map(|o| (s, o))).enumerate()
+        {
+            let name = format!("{model}.{side}.{orientation}");
+            let Some(column) = known.iter().position(|column| *column == name) else {
+                let known = known.join(", ");
+                return Err(Error::Invalid(format!("the rule table has no column `{name}`; it has {known}")));
+            };
+            columns[i] = column;
+            features[i] = to.dense(&format!("{}[{i}]", part.name))?;
+        }
+        Ok(Self { table, rules, places: columns, features })
+    }
+
+    /// The best that a rule can score: its likeliest orientations on both sides.
+    pub fn estimate(&self, rule: &Rule<'_>, weights: &[f32]) -> f32 {
+        if rule.opt.origin() != Origin::Table(self.table) {
+            return 0.0;
+        }
+        let row = self.rules.scores(rule.opt.rule);
+        let weighted = |i: usize| row[self.places[i]] * weights[self.features[i] as usize];
+        let best = |i: usize| weighted(i).max(weighted(i + 1)).max(weighted(i + 2));
+        best(0) + best(3)
+    }
+
+    /// The six scores of each option; options of other origin have none and score nothing.
+    pub fn prepare(&self, context: Context<'_>) -> Scores {
+        let mut made = Scores { features: self.features, previous: vec![], class: vec![], next: vec![] };
+        let mut classes: FxHashMap<[u32; 3], u32> = FxHashMap::default();
+        for option in 0..context.options.len() as u32 {
+            let opt = context.options.get(option);
+            let mut six = [0.0; 6];
+            if opt.origin() == Origin::Table(self.table) {
+                let row = self.rules.scores(opt.rule);
+                six = self.places.map(|column| row[column]);
+            }
+            let weigh = |i: usize| Weighted {
+                value: six[i],
+                weighted: six[i] * context.weights[self.features[i] as usize],
+            };
+            made.previous.push([weigh(0), weigh(1), weigh(2)]);
+            let bits = [six[3].to_bits(), six[4].to_bits(), six[5].to_bits()];
+            let class = *classes.entry(bits).or_insert_with(|| {
+                made.next.push([weigh(3), weigh(4), weigh(5)]);
+                made.next.len() as u32 - 1
+            });
+            made.class.push(class);
+        }
+        made
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Weighted {
+    value: f32,
+    weighted: f32,
+}
+
+/// Orientation scores of a sentence's options.
+pub struct Scores {
+    features: [u32; 6],
+    previous: Vec<[Weighted; 3]>,
+    /// Options with the same scores towards what comes next are of one class: their hypotheses may recombine.
+    class: Vec<u32>,
+    next: Vec<[Weighted; 3]>,
+}
+
+impl Scores {
+    /// The class of an option, to be remembered until the next phrase is known.
+    pub fn class(&self, option: u32) -> u32 {
+        self.class[option as usize]
+    }
+
+    /// Scores an option towards the phrase before it.
+    #[inline]
+    pub fn before(&self, option: u32, orientation: Orientation, out: &mut Sink<'_>) {
+        let o = orientation as usize;
+        add(out, self.features[o], self.previous[option as usize][o]);
+    }
+
+    /// Scores the phrase before, by its class, towards the one that is now known to follow.
+    #[inline]
+    pub fn after(&self, class: u32, orientation: Orientation, out: &mut Sink<'_>) {
+        let o = orientation as usize;
+        add(out, self.features[3 + o], self.next[class as usize][o]);
+    }
+}
+
+#[inline]
+fn add(out: &mut Sink<'_>, feature: u32, score: Weighted) {
+    if out.collects() {
+        out.add(feature, score.value);
+    } else {
+        out.weighted(score.weighted);
+    }
+}
+
+/// Orientation towards the neighbouring phrase. State: class of the last phrase, its first source word.
+struct Local(Columns);
+
+impl StateFeature for Local {
+    fn state_bytes(&self) -> usize {
+        8
+    }
+
+    fn estimate(&self, _: &Sentence<'_>, rule: &Rule<'_>, weights: &[f32]) -> f32 {
+        self.0.estimate(rule, weights)
+    }
+
+    fn prepare<'a>(&'a self, context: Context<'a>) -> Box<dyn Prepared + 'a> {
+        Box::new(LocalReady(self.0.prepare(context)))
+    }
+}
+
+struct LocalReady(Scores);
+
+impl Prepared for LocalReady {
+    #[inline]
+    fn extend(&self, step: &Step<'_>, previous: &[u8], next: &mut [u8], out: &mut Sink<'_>) {
+        let orientation = if step.from == step.last {
+            Orientation::M
+        } else if step.to as u32 == get_u32(previous, 4) {
+            Orientation::S
+        } else {
+            Orientation::D
+        };
+        self.0.before(step.option, orientation, out);
+        if !step.first() {
+            self.0.after(get_u32(previous, 0), orientation, out);
+        }
+        if !step.complete {
+            put_u32(next, 0, self.0.class(step.option));
+            put_u32(next, 4, left_neighbour(step));
+        }
+    }
+}
+
+/// Where the phrase starts, if something can still come right before it, else 0.
+pub fn left_neighbour(step: &Step<'_>) -> u32 {
+    if step.from > 0 && !step.before.has(step.from - 1) { step.from as u32 } else { 0 }
+}
+
+/// `reordering`, with `table` (its number), `model` (prefix of the columns) and `top`: phrase, for the phrase before,
+/// or stack, for the top of the shift-reduce stack (HRM).
+pub fn reordering(part: &Part, to: &mut Builder) -> Result<()> {
+    let columns = Columns::new(part, to)?;
+    match part.get("top").unwrap_or("stack") {
+        "phrase" => to.add_state(Local(columns)),
+        "stack" => to.add_state(Hierarchical(columns)),
+        other => {
+            return Err(Error::Invalid(format!("reordering: top must be phrase or stack, found `{other}`")));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,222 @@
+//! One sentence from input to hypotheses.
+
+use crate::feature::{Context, StateFeature};
+use crate::nbest::Nbest;
+use crate::options::{Choice, Collector, Options, Origin};
+use crate::search::{Graph, Limits, Ready, Search};
+use crate::sentence::{Input, Sentence};
+use crate::system::System;
+use dragoman_base::Result;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// What to do with a sentence.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Settings {
+    /// How widely to search.
+    pub limits: Limits,
+    /// Which options to search among.
+    pub choice: Choice,
+    /// Hypotheses wanted.
+    pub size: usize,
+    /// Whether their texts must differ.
+    pub distinct: bool,
+    /// Derivations looked at for each distinct text wanted, at most.
+    pub factor: usize,
+    /// Whether to list features.
+    pub features: bool,
+    /// Whether to list them phrase by phrase, too.
+    pub explain: bool,
+}
+
+/// A phrase of a hypothesis.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Segment {
+    /// Source span.
+    pub from: usize,
+    /// The source word after the last.
+    pub to: usize,
+    /// First target word.
+    pub target: usize,
+    /// The target word after the last.
+    pub target_end: usize,
+    /// Where the rule comes from.
+    pub origin: Origin,
+}
+
+/// One derivation.
+#[derive(Debug, Clone)]
+pub struct Hypothesis {
+    /// Target words between blanks.
+    pub text: String,
+    /// Model score; the product of weights and features if these are listed.
+    pub score: f64,
+    /// Features that are not zero, by number.
+    pub features: Vec<(u32, f64)>,
+    /// Phrases, in order of the target.
+    pub segments: Vec<Segment>,
+    /// Word alignment (source, target), in order.
+    pub links: Vec<(u32, u32)>,
+    /// Features of each phrase, if they are wanted.
+    pub steps: Vec<Vec<(u32, f32)>>,
+}
+
+/// What became of a sentence.
+#[derive(Debug, Clone, Default)]
+pub struct Translation {
+    /// Best first; empty only if a demanded target cannot be reached.
+    pub hypotheses: Vec<Hypothesis>,
+    /// Whether time or memory was used up.
+    pub narrow: bool,
+    /// Nodes of the search graph.
+    pub nodes: usize,
+}
+
+/// Translates a sentence and hands its graph to `see`; `target` is a feature that only this sentence has.
+pub fn search<T>(
+    system: &System,
+    input: &Input,
+    weights: &[f32],
+    settings: &Settings,
+    target: Option<&dyn StateFeature>,
+    see: impl FnOnce(&Ready<'_>, &Graph) -> T,
+) -> Result<T> {
+    input.check()?;
+    let sentence = Sentence::new(input, &system.vocabulary);
+    let options: Options = Collector::new(system, &sentence, weights, target, settings.choice).collect();
+    let context = Context { sentence: &sentence, options: &options, weights };
+    let ready = Ready::new(system, context, target);
+    let mut graph = Search::new(&ready, settings.limits).run();
+    if graph.finals.is_empty() && target.is_none() {
+        // Walls and zones may leave every hypothesis of the beam stuck; in order of the source nothing can be.
+        let limits = Limits { distortion: Some(0), ..settings.limits };
+        graph = Search::new(&ready, limits).run();
+    }
+    Ok(see(&ready, &graph))
+}
+
+/// Translates a sentence.
+pub fn translate(
+    system: &System,
+    input: &Input,
+    weights: &[f32],
+    settings: &Settings,
+    target: Option<&dyn StateFeature>,
+) -> Result<Translation> {
+    search(system, input, weights, settings, target, |ready, graph| {
+        let hypotheses = Extractor::new(ready, graph).extract(settings);
+        Translation { hypotheses, narrow: graph.narrow, nodes: graph.nodes.len() }
+    })
+}
+
+/// Reads hypotheses off a graph.
+pub struct Extractor<'a> {
+    ready: &'a Ready<'a>,
+    graph: &'a Graph,
+    /// Features of arcs that were met.
+    known: FxHashMap<u32, Vec<(u32, f32)>>,
+}
+
+impl<'a> Extractor<'a> {
+    /// For one sentence.
+    pub fn new(ready: &'a Ready<'a>, graph: &'a Graph) -> Self {
+        Self { ready, graph, known: FxHashMap::default() }
+    }
+
+    /// The best hypotheses, sorted by their scores.
+    pub fn extract(&mut self, settings: &Settings) -> Vec<Hypothesis> {
+        let mut lists = Nbest::new(self.graph);
+        let mut seen = FxHashSet::default();
+        let mut found: Vec<Hypothesis> = Vec::new();
+        let mut tries = settings.size.saturating_mul(settings.factor.max(1));
+        while found.len() < settings.size
+            && tries > 0
+            && let Some((score, arcs)) = lists.next()
+        {
+            tries -= 1;
+            if settings.distinct && !seen.insert(self.target(&arcs)) {
+                continue;
+            }
+            found.push(self.hypothesis(score, &arcs, settings));
+        }
+        found.sort_by(|a, b| b.score.total_cmp(&a.score));
+        found
+    }
+
+    fn target(&self, arcs: &[u32]) -> Vec<u32> {
+        let options = self.ready.options();
+        arcs.iter().flat_map(|&arc| options.target(self.graph.arcs[arc as usize].option)).copied().collect()
+    }
+
+    fn hypothesis(&mut self, score: f64, arcs: &[u32], settings: &Settings) -> Hypothesis {
+        let words: Vec<&str> =
+            self.target(arcs).iter().map(|&id| self.ready.sentence().target_text(id)).collect();
+        let text = words.join(" ");
+        let (segments, links) = self.segments(arcs);
+        let mut made = Hypothesis { text, score, features: Vec::new(), segments, links, steps: Vec::new() };
+        if settings.features {
+            made.features = self.features(arcs);
+            let weight = |id: u32| f64::from(self.ready.weights().get(id as usize).copied().unwrap_or(0.0));
+            made.score = made.features.iter().map(|&(id, value)| weight(id) * value).sum();
+        }
+        if settings.explain {
+            made.steps = arcs.iter().map(|&arc| self.arc_features(arc).to_vec()).collect();
+        }
+        made
+    }
+
+    /// Phrases and word links.
+    fn segments(&self, arcs: &[u32]) -> (Vec<Segment>, Vec<(u32, u32)>) {
+        let options = self.ready.options();
+        let (mut segments, mut links, mut at) = (Vec::new(), Vec::new(), 0);
+        for &arc in arcs {
+            let option = self.graph.arcs[arc as usize].option;
+            let (opt, size) = (options.get(option), options.target(option).len());
+            match opt.origin() {
+                Origin::Table(table) => {
+                    for &[source, target] in self.ready.system().tables[table].rules.links(opt.rule) {
+                        links.push((opt.from + u32::from(source), (at as u32) + u32::from(target)));
+                    }
+                }
+                Origin::Unknown | Origin::Given => {
+                    let all = (opt.from..opt.to).flat_map(|s| (0..size as u32).map(move |t| (s, t)));
+                    links.extend(all.map(|(s, t)| (s, at as u32 + t)));
+                }
+            }
+            let (from, to) = (opt.from as usize, opt.to as usize);
+            segments.push(Segment { from, to, target: at, target_end: at + size, origin: opt.origin() });
+            at += size;
+        }
+        links.sort_unstable();
+        (segments, links)
+    }
+
+    /// The sum of the arcs' features, by feature.
+    fn features(&mut self, arcs: &[u32]) -> Vec<(u32, f64)> {
+        let mut all: Vec<(u32, f64)> = Vec::new();
+        for &arc in arcs {
+            let rows = self.arc_features(arc);
+            all.extend(rows.iter().map(|&(id, value)| (id, f64::from(value))));
+        }
+        // A stable sort, so that equal derivations sum in the same order.
+        all.sort_by_key(|&(id, _)| id);
+        all.dedup_by(|next, kept| {
+            let same = next.0 == kept.0;
+            if same {
+                kept.1 += next.1;
+            }
+            same
+        });
+        all
+    }
+
+    /// What fires on an arc.
+    pub fn arc_features(&mut self, arc: u32) -> &[(u32, f32)] {
+        let Self { ready, graph, known } = self;
+        known.entry(arc).or_insert_with(|| {
+            let (mut rows, mut next) = (Vec::new(), vec![0; graph.stride]);
+            let from = graph.arcs[arc as usize].from;
+            ready.explain(&graph.step(arc, ready.options()), graph.state(from), &mut next, &mut rows);
+            rows
+        })
+    }
+}

@@ -1,0 +1,426 @@
+//! The decoder: a system behind a handle, sentences in, columns of translations out.
+
+use crate::columns::{Names, Texts};
+use crate::errors::{invalid, to_py};
+use dragoman_base::sparse::Rows;
+use dragoman_base::{Error, Result, Texts as BaseTexts};
+use dragoman_decode::feature::{Part, Reference, StateFeature};
+use dragoman_decode::search::Limits;
+use dragoman_decode::{
+    Choice, Forced, Hypothesis, Input, Lattice, Origin, Settings, System, Translation, markup, search, translate,
+};
+use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
+use pyo3::prelude::*;
+use rayon::prelude::*;
+use std::collections::BTreeMap;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+/// How to search, read from the fields of a Python object.
+#[derive(FromPyObject)]
+pub struct PySettings {
+    stack: usize,
+    pops: usize,
+    threshold: f32,
+    distortion: i64,
+    options: usize,
+    drop_unknown: bool,
+    deadline: f64,
+    memory: usize,
+    size: usize,
+    distinct: bool,
+    factor: usize,
+    features: bool,
+    explain: bool,
+    markup: bool,
+}
+
+impl PySettings {
+    fn settings(&self) -> Settings {
+        let limits = Limits {
+            stack: self.stack.max(1),
+            pops: self.pops,
+            threshold: self.threshold,
+            distortion: usize::try_from(self.distortion).ok(),
+            deadline: (self.deadline > 0.0).then(|| Duration::from_secs_f64(self.deadline)),
+            memory: self.memory,
+            keep: self.size > 1,
+        };
+        Settings {
+            limits,
+            choice: Choice { limit: self.options, drop_unknown: self.drop_unknown },
+            size: self.size,
+            distinct: self.distinct,
+            factor: self.factor,
+            features: self.features,
+            explain: self.explain,
+        }
+    }
+}
+
+/// Demands of one sentence: given translations (from, up to, text, log probability), whether they rule others out,
+/// walls, zones.
+type Demands = (Vec<(usize, usize, String, f32)>, bool, Vec<usize>, Vec<(usize, usize)>);
+
+fn read(line: &str, marked: bool, demands: Option<&Demands>) -> Result<Input> {
+    if marked {
+        return markup::parse(line);
+    }
+    let mut input = Input::plain(line);
+    if let Some((forced, exclusive, walls, zones)) = demands {
+        input.forced = forced
+            .iter()
+            .map(|(from, to, text, log)| {
+                let target = dragoman_lm::words(text).map(str::to_owned).collect();
+                Forced { from: *from, to: *to, target, log: *log }
+            })
+            .collect();
+        input.exclusive = *exclusive;
+        input.walls.clone_from(walls);
+        input.zones.clone_from(zones);
+    }
+    Ok(input)
+}
+
+/// The translations of some sentences: starts, texts, scores, row starts, feature ids, values, word alignments,
+/// phrase alignments, and which sentences ran out of time or memory.
+type Columns<'py> = (
+    Bound<'py, PyArray1<i64>>,
+    Texts,
+    Bound<'py, PyArray1<f64>>,
+    Bound<'py, PyArray1<i64>>,
+    Bound<'py, PyArray1<u32>>,
+    Bound<'py, PyArray1<f64>>,
+    Texts,
+    Texts,
+    Vec<bool>,
+);
+
+#[derive(Default)]
+struct Batch {
+    starts: Vec<i64>,
+    texts: BaseTexts,
+    scores: Vec<f64>,
+    rows: Rows,
+    links: BaseTexts,
+    phrases: BaseTexts,
+    narrow: Vec<bool>,
+}
+
+impl Batch {
+    fn new() -> Self {
+        Self { starts: vec![0], ..Self::default() }
+    }
+
+    fn push(&mut self, translation: &Translation, dense: Option<usize>) {
+        for hypothesis in &translation.hypotheses {
+            self.texts.push(&hypothesis.text);
+            self.scores.push(hypothesis.score);
+            self.push_features(hypothesis, dense);
+            let links: Vec<String> = hypothesis.links.iter().map(|(s, t)| format!("{s}-{t}")).collect();
+            self.links.push(&links.join(" "));
+            self.phrases.push(&phrases(hypothesis));
+        }
+        self.starts.push(self.texts.len() as i64);
+        self.narrow.push(translation.narrow);
+    }
+
+    /// All dense features, zero or not, then the sparse ones that are not.
+    fn push_features(&mut self, hypothesis: &Hypothesis, dense: Option<usize>) {
+        if let Some(dense) = dense {
+            let mut at = 0;
+            for id in 0..dense as u32 {
+                let value = hypothesis.features.get(at).filter(|(have, _)| *have == id).map(|(_, value)| *value);
+                at += usize::from(value.is_some());
+                self.rows.push(id, value.unwrap_or(0.0));
+            }
+            for &(id, value) in hypothesis.features[at..].iter().filter(|(_, value)| *value != 0.0) {
+                self.rows.push(id, value);
+            }
+        }
+        self.rows.end_row();
+    }
+
+    fn into_columns(self, py: Python<'_>) -> Columns<'_> {
+        (
+            self.starts.into_pyarray(py),
+            self.texts.into(),
+            self.scores.into_pyarray(py),
+            self.rows.starts.into_pyarray(py),
+            self.rows.columns.into_pyarray(py),
+            self.rows.values.into_pyarray(py),
+            self.links.into(),
+            self.phrases.into(),
+            self.narrow,
+        )
+    }
+}
+
+/// Phrases as `from-to:from-to` (source, target, last words included), `!` after those that no table has.
+fn phrases(hypothesis: &Hypothesis) -> String {
+    let segment = |s: &dragoman_decode::Segment| {
+        let mark = if matches!(s.origin, Origin::Table(_)) { "" } else { "!" };
+        format!("{}-{}:{}-{}{mark}", s.from, s.to, s.target, s.target_end)
+    };
+    hypothesis.segments.iter().map(segment).collect::<Vec<_>>().join(" ")
+}
+
+/// An arc of a lattice: from, to, text, source span, score, features.
+type LatticeArc = (u32, u32, String, (u32, u32), f64, Vec<(u32, f32)>);
+
+/// A phrase of an explained derivation: source span, target words, origin, features.
+type ExplainedStep = (usize, usize, String, &'static str, Vec<(u32, f32)>);
+
+/// Tables and features, without weights; shared by all threads.
+#[pyclass(frozen, module = "dragoman._core")]
+pub struct NativeSystem {
+    inner: Arc<System>,
+}
+
+fn weights_of(weights: &PyReadonlyArray1<'_, f64>) -> PyResult<Vec<f32>> {
+    Ok(weights.as_slice()?.iter().map(|&w| w as f32).collect())
+}
+
+fn demand<'a>(target: Option<&'a Reference>) -> Option<&'a dyn StateFeature> {
+    target.map(|target| target as &dyn StateFeature)
+}
+
+fn reference(line: &str) -> Reference {
+    Reference::new(dragoman_lm::words(line).map(str::to_owned).collect())
+}
+
+/// Names the line that an error belongs to.
+fn at_line(line: usize) -> impl Fn(Error) -> Error {
+    move |error| match error {
+        Error::Invalid(what) => Error::Invalid(format!("line {}: {what}", line + 1)),
+        other => other,
+    }
+}
+
+#[pymethods]
+impl NativeSystem {
+    /// Opens tables and builds features: kind, name and options of each part.
+    #[new]
+    fn new(
+        py: Python<'_>,
+        tables: Vec<String>,
+        parts: Vec<(String, String, Vec<(String, String)>)>,
+    ) -> PyResult<Self> {
+        let parts: Vec<Part> =
+            parts.into_iter().map(|(kind, name, options)| Part { kind, name, options }).collect();
+        let inner = Arc::new(py.detach(|| System::open(&tables, &parts)).map_err(to_py)?);
+        Ok(Self { inner })
+    }
+
+    /// The names of all features.
+    #[getter]
+    fn names(&self) -> Names {
+        Names { inner: Arc::clone(self.inner.names()) }
+    }
+
+    /// Number of dense features, which come first among the names.
+    #[getter]
+    fn dense(&self) -> usize {
+        self.inner.dense()
+    }
+
+    /// Translates sentences on all cores, or on `threads` of them.
+    #[allow(clippy::too_many_arguments)] // one per column of the input
+    #[pyo3(signature = (lines, weights, settings, demands=None, targets=None, threads=None))]
+    fn translate<'py>(
+        &self,
+        py: Python<'py>,
+        lines: &Texts,
+        weights: PyReadonlyArray1<'py, f64>,
+        settings: PySettings,
+        demands: Option<Vec<Demands>>,
+        targets: Option<&Texts>,
+        threads: Option<usize>,
+    ) -> PyResult<Columns<'py>> {
+        let weights = weights_of(&weights)?;
+        let plan = settings.settings();
+        let one = |i: usize| -> Result<Translation> {
+            let input = read(lines.inner.get(i), settings.markup, demands.as_ref().map(|d| &d[i]))?;
+            let target = targets.map(|targets| reference(targets.inner.get(i)));
+            translate(&self.inner, &input, &weights, &plan, demand(target.as_ref())).map_err(at_line(i))
+        };
+        let all = || (0..lines.inner.len()).into_par_iter().with_max_len(1).map(one).collect::<Result<Vec<_>>>();
+        let done = py
+            .detach(|| match threads {
+                None => all(),
+                Some(count) => pool(count)?.install(all),
+            })
+            .map_err(to_py)?;
+        let mut batch = Batch::new();
+        let dense = settings.features.then(|| self.inner.dense());
+        for translation in &done {
+            batch.push(translation, dense);
+        }
+        Ok(batch.into_columns(py))
+    }
+
+    /// The best derivation of a sentence, phrase by phrase.
+    fn explain(
+        &self,
+        py: Python<'_>,
+        line: &str,
+        weights: PyReadonlyArray1<'_, f64>,
+        settings: PySettings,
+    ) -> PyResult<(f64, Vec<ExplainedStep>)> {
+        let weights = weights_of(&weights)?;
+        let plan = Settings { explain: true, features: true, size: 1, ..settings.settings() };
+        let run = || -> Result<Translation> {
+            translate(&self.inner, &read(line, settings.markup, None)?, &weights, &plan, None)
+        };
+        let translation = py.detach(run).map_err(to_py)?;
+        let Some(best) = translation.hypotheses.into_iter().next() else {
+            return Err(invalid("this sentence has no derivation"));
+        };
+        let words: Vec<&str> = best.text.split(' ').filter(|word| !word.is_empty()).collect();
+        let steps = best.segments.iter().zip(best.steps).map(|(segment, features)| {
+            let origin = match segment.origin {
+                Origin::Table(_) => "rule",
+                Origin::Unknown => "unknown",
+                Origin::Given => "given",
+            };
+            let text = words[segment.target..segment.target_end].join(" ");
+            (segment.from, segment.to, text, origin, features)
+        });
+        Ok((best.score, steps.collect()))
+    }
+
+    /// The lattice of a sentence: number of nodes, final nodes, arcs.
+    #[pyo3(signature = (line, weights, settings, demands=None))]
+    fn lattice(
+        &self,
+        py: Python<'_>,
+        line: &str,
+        weights: PyReadonlyArray1<'_, f64>,
+        settings: PySettings,
+        demands: Option<Demands>,
+    ) -> PyResult<(usize, Vec<u32>, Vec<LatticeArc>)> {
+        let weights = weights_of(&weights)?;
+        let mut plan = settings.settings();
+        plan.limits.keep = true;
+        let run = || -> Result<Lattice> {
+            let input = read(line, settings.markup, demands.as_ref())?;
+            search(&self.inner, &input, &weights, &plan, None, |ready, graph| {
+                Lattice::new(ready, graph, settings.features)
+            })
+        };
+        let Lattice { nodes, finals, arcs } = py.detach(run).map_err(to_py)?;
+        let arcs = arcs.into_iter().map(|a| (a.from, a.to, a.text, a.span, a.score, a.features)).collect();
+        Ok((nodes, finals, arcs))
+    }
+}
+
+fn pool(threads: usize) -> Result<rayon::ThreadPool> {
+    let made = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
+    made.map_err(|error| Error::Invalid(format!("cannot start {threads} threads: {error}")))
+}
+
+struct Job {
+    number: usize,
+    line: String,
+    demands: Option<Demands>,
+}
+
+/// What workers return, and what has come early.
+struct Done {
+    results: Receiver<(usize, Result<Translation>)>,
+    early: BTreeMap<usize, Result<Translation>>,
+    next: usize,
+}
+
+/// Sentences in, translations out in the same order, with a bounded number in between: for streams.
+#[pyclass(frozen, module = "dragoman._core")]
+pub struct TranslationStream {
+    jobs: Mutex<(Option<SyncSender<Job>>, usize)>,
+    done: Mutex<Done>,
+    /// Grants a place for a sentence; given back when its translation is taken.
+    places: (SyncSender<()>, Mutex<Receiver<()>>),
+    dense: Option<usize>,
+}
+
+#[pymethods]
+impl TranslationStream {
+    /// Starts `threads` workers; at most `window` sentences are under way or waiting to be taken.
+    #[new]
+    fn new(
+        system: &NativeSystem,
+        weights: PyReadonlyArray1<'_, f64>,
+        settings: PySettings,
+        threads: usize,
+        window: usize,
+    ) -> PyResult<Self> {
+        let weights = Arc::new(weights_of(&weights)?);
+        let plan = settings.settings();
+        let (marked, dense) = (settings.markup, settings.features.then(|| system.inner.dense()));
+        let (send_job, jobs) = sync_channel::<Job>(window);
+        let (send_done, results) = sync_channel(window);
+        let jobs = Arc::new(Mutex::new(jobs));
+        for _ in 0..threads.max(1) {
+            let (jobs, done) = (Arc::clone(&jobs), send_done.clone());
+            let (system, weights) = (Arc::clone(&system.inner), Arc::clone(&weights));
+            std::thread::spawn(move || {
+                loop {
+                    let job = jobs.lock().expect("no panic while locked").recv();
+                    let Ok(Job { number, line, demands }) = job else { return };
+                    let result = read(&line, marked, demands.as_ref())
+                        .and_then(|input| translate(&system, &input, &weights, &plan, None))
+                        .map_err(at_line(number));
+                    if done.send((number, result)).is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+        let (grant, taken) = sync_channel(window);
+        let done = Done { results, early: BTreeMap::new(), next: 0 };
+        Ok(Self {
+            jobs: Mutex::new((Some(send_job), 0)),
+            done: Mutex::new(done),
+            places: (grant, Mutex::new(taken)),
+            dense,
+        })
+    }
+
+    /// Hands in a sentence; waits while the window is full. Called by one thread, which need not be the taker's.
+    #[pyo3(signature = (line, demands=None))]
+    fn push(&self, py: Python<'_>, line: String, demands: Option<Demands>) -> PyResult<()> {
+        let sent = py.detach(|| -> Option<()> {
+            self.places.0.send(()).ok()?;
+            let mut jobs = self.jobs.lock().expect("no panic while locked");
+            let number = jobs.1;
+            jobs.1 += 1;
+            jobs.0.as_ref()?.send(Job { number, line, demands }).ok()
+        });
+        sent.ok_or_else(|| invalid("this stream is closed"))
+    }
+
+    /// Says that no more sentences come.
+    fn close(&self) {
+        self.jobs.lock().expect("no panic while locked").0 = None;
+    }
+
+    /// The translation of the next sentence, waiting for it if need be; None when all are taken and the stream is
+    /// closed.
+    fn take<'py>(&self, py: Python<'py>) -> PyResult<Option<Columns<'py>>> {
+        let taken = py.detach(|| -> Option<Result<Translation>> {
+            let mut done = self.done.lock().expect("no panic while locked");
+            let next = done.next;
+            while !done.early.contains_key(&next) {
+                let (number, result) = done.results.recv().ok()?;
+                done.early.insert(number, result);
+            }
+            done.next += 1;
+            let _ = self.places.1.lock().expect("no panic while locked").try_recv();
+            done.early.remove(&next)
+        });
+        let Some(result) = taken else { return Ok(None) };
+        let mut batch = Batch::new();
+        batch.push(&result.map_err(to_py)?, self.dense);
+        Ok(Some(batch.into_columns(py)))
+    }
+}

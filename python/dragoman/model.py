@@ -1,0 +1,176 @@
+"""A model on disk: one folder with everything a decoder needs, and `model.toml`, which says what that is.
+
+`model.toml` is written last, so that a folder without it is not a model yet. It lists every file with its size and
+hash: opening checks the sizes, `verify` the hashes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dragoman import toml, weights
+from dragoman._core import VERSION
+from dragoman.errors import InputError
+from dragoman.files import write_text
+from dragoman.types import Weights
+
+__all__ = ["MANIFEST", "Model", "Part", "seal"]
+
+MANIFEST = "model.toml"
+_WEIGHTS = "weights.toml"
+_FORMAT = 1
+_SECTIONS = {"format", "version", "tables", "features", "search", "text", "made", "files"}
+
+Option = str | int | float | Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One part of a model: a kind of feature, what it is called, and its options.
+
+    Kinds are `scores` (columns of a rule table), `lm`, `distortion`, `reordering`, `word-penalty`, `phrase-penalty`
+    and `unknown-penalty`. A `path` is a file in the model's folder.
+    """
+
+    kind: str
+    name: str
+    options: Mapping[str, Option] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """A model folder, opened: its parts and weights. The tables themselves are mapped by whoever uses them."""
+
+    folder: Path
+    tables: tuple[str, ...]
+    """Rule tables, by the names of their files."""
+    parts: tuple[Part, ...]
+    weights: Weights
+    search: Mapping[str, Any]
+    """Fields of `Search` that this model wants."""
+    text: Mapping[str, Any]
+    """How text was prepared: languages, tokeniser, case."""
+    made: Mapping[str, Any]
+    """How it was made: options, inputs and their hashes."""
+    files: Mapping[str, tuple[int, str]]
+    """Size and hash of each file."""
+
+    @classmethod
+    def open(cls, folder: str | PathLike[str]) -> Model:
+        """Opens a folder, in milliseconds; a missing or cut file is an error that names it."""
+        path = Path(folder)
+        manifest = path / MANIFEST
+        if not manifest.is_file():
+            what = "a folder without model.toml" if path.is_dir() else "no such folder"
+            raise InputError(f"{path}: expected a model, found {what}", str(path))
+        content = toml.load(manifest, "the description of a model")
+        _check(manifest, content)
+        files = {str(f["path"]): (int(f["bytes"]), str(f["hash"])) for f in content.get("files", [])}
+        for name, (size, _) in files.items():
+            _check_size(path / name, size)
+        return cls(
+            path,
+            tuple(content["tables"]),
+            tuple(_part(manifest, entry) for entry in content["features"]),
+            weights.load(path / _WEIGHTS),
+            content.get("search", {}),
+            content.get("text", {}),
+            content.get("made", {}),
+            files,
+        )
+
+    def verify(self) -> None:
+        """Reads every file and compares its hash; an error names the first that differs."""
+        for name, (_, want) in self.files.items():
+            if file_hash(self.folder / name) != want:
+                path = str(self.folder / name)
+                raise InputError(f"{path}: the file is not the one that this model was made with", path)
+
+    @property
+    def signature(self) -> str:
+        """A short hash of all files: equal signatures mean equal models."""
+        whole = hashlib.blake2b(digest_size=8)
+        for name in sorted(self.files):
+            whole.update(f"{name} {self.files[name][1]}\n".encode())
+        return whole.hexdigest()
+
+
+def _check(manifest: Path, content: Mapping[str, Any]) -> None:
+    name = str(manifest)
+    if content.get("format") != _FORMAT:
+        raise InputError(f"{name}: expected format {_FORMAT}, found {content.get('format')}", name)
+    for section in content:
+        if section not in _SECTIONS:
+            raise InputError(f"{name}: unknown section `{section}`", name)
+    for section in ("tables", "features"):
+        if not isinstance(content.get(section), list):
+            raise InputError(f"{name}: expected a list `{section}`, found none", name)
+
+
+def _check_size(path: Path, size: int) -> None:
+    try:
+        found = path.stat().st_size
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}", str(path)) from None
+    if found != size:
+        raise InputError(f"{path}: expected {size:,} bytes, found {found:,}: not the file of this model", str(path))
+
+
+def _part(manifest: Path, entry: Mapping[str, Any]) -> Part:
+    options = {name: value for name, value in entry.items() if name not in {"kind", "name"}}
+    if "kind" not in entry or "name" not in entry:
+        raise InputError(f"{manifest}: every entry of `features` needs a kind and a name", str(manifest))
+    return Part(str(entry["kind"]), str(entry["name"]), options)
+
+
+def file_hash(path: Path) -> str:
+    """The hash of a file's content."""
+    whole = hashlib.blake2b(digest_size=16)
+    with path.open("rb") as file:
+        while block := file.read(1 << 20):
+            whole.update(block)
+    return whole.hexdigest()
+
+
+def seal(
+    folder: str | PathLike[str],
+    *,
+    tables: Sequence[str],
+    parts: Sequence[Part],
+    initial: Mapping[str, float],
+    search: Mapping[str, Any] | None = None,
+    text: Mapping[str, Any] | None = None,
+    made: Mapping[str, Any] | None = None,
+    extra: Sequence[str] = (),
+) -> Model:
+    """Makes a model of a folder whose tables are in place: writes weights, hashes all files, then `model.toml`.
+
+    `extra` names files that belong to the model though no part does, such as word classes.
+    """
+    path = Path(folder)
+    start = Weights.of(dict(initial)) if initial else Weights.of({})
+    weights.save(path / _WEIGHTS, Weights(start.names, np.asarray(start.values, dtype=np.float64)))
+    named = [str(part.options["path"]) for part in parts if "path" in part.options]
+    names = list(dict.fromkeys([*tables, *named, *extra]))
+    files = [
+        {"path": name, "bytes": (path / name).stat().st_size, "hash": file_hash(path / name)} for name in names
+    ]
+    content = {
+        "format": _FORMAT,
+        "version": VERSION,
+        "tables": list(tables),
+        "search": dict(search or {}),
+        "text": dict(text or {}),
+        "made": dict(made or {}),
+        "features": [{"kind": part.kind, "name": part.name, **part.options} for part in parts],
+        "files": files,
+    }
+    write_text(path / MANIFEST, toml.dumps(content).splitlines())
+    return Model.open(path)

@@ -1,0 +1,216 @@
+"""Moses' models: `moses.ini` with its tables, language models and weights becomes a model folder."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shutil
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from os import PathLike
+from pathlib import Path
+
+from dragoman import lm, model, rules
+from dragoman.errors import InputError
+from dragoman.files import read_text
+from dragoman.model import MANIFEST, Model, Part
+
+__all__ = ["cached", "convert", "read_ini"]
+
+_IGNORED = {"input-factors", "mapping", "threads", "verbose", "cache-path", "n-best-list", "search-algorithm"}
+
+
+@dataclass(slots=True)
+class Ini:
+    """What a `moses.ini` says."""
+
+    path: Path
+    features: list[tuple[int, str, dict[str, str]]] = field(default_factory=list)
+    """Line, kind, options of each feature."""
+    weights: dict[str, list[float]] = field(default_factory=dict)
+    settings: dict[str, list[str]] = field(default_factory=dict)
+    """Every other section, by its lines."""
+
+    def fail(self, line: int, what: str) -> InputError:
+        """An error at a line."""
+        return InputError(f"{self.path}:{line}: {what}", str(self.path), line)
+
+
+def read_ini(path: str | PathLike[str]) -> Ini:
+    """Reads a `moses.ini`; anything this package could not honour is an error that names the line."""
+    ini = Ini(Path(path))
+    section = ""
+    for number, raw in enumerate(read_text(Path(path)), start=1):
+        text = raw.split("#", 1)[0].strip()
+        if not text:
+            continue
+        if text.startswith("["):
+            section = text.strip("[]")
+        elif section == "feature":
+            kind, *options = text.split()
+            ini.features.append((number, kind, dict(_option(ini, number, item) for item in options)))
+        elif section == "weight":
+            name, _, values = text.partition("=")
+            ini.weights[name.strip()] = [_number(ini, number, item) for item in values.split()]
+        else:
+            ini.settings.setdefault(section, []).append(text)
+    if not ini.features:
+        raise ini.fail(1, "expected a section [feature] with features in it, found none")
+    return ini
+
+
+def _option(ini: Ini, line: int, item: str) -> tuple[str, str]:
+    name, equal, value = item.partition("=")
+    if not equal:
+        raise ini.fail(line, f"expected name=value, found `{item}`")
+    return name, value
+
+
+def _number(ini: Ini, line: int, item: str) -> float:
+    try:
+        return float(item)
+    except ValueError:
+        raise ini.fail(line, f"expected a weight, found `{item}`") from None
+
+
+def convert(path: str | PathLike[str], folder: str | PathLike[str]) -> Model:
+    """Reads the tables, language models and weights of a Moses system and writes them as a model folder."""
+    ini, out = read_ini(path), Path(folder)
+    if (out / MANIFEST).exists():
+        raise InputError(f"{out}: there is a model already", str(out))
+    out.mkdir(parents=True, exist_ok=True)
+    maker = _Maker(ini, out)
+    for line, kind, options in ini.features:
+        maker.add(line, kind, options)
+    tables, parts = maker.finish()
+    return model.seal(
+        out,
+        tables=tables,
+        parts=parts,
+        initial=maker.initial,
+        search=_search(ini, maker.limit),
+        text={"tokenizer": "none"},
+        made={"from": "moses.ini"},
+    )
+
+
+def _search(ini: Ini, limit: int) -> dict[str, int]:
+    search = {"options": limit}
+    for name, field_name in (("distortion-limit", "distortion"), ("stack", "stack"), ("cube-pruning-pop-limit", "pops")):
+        if name in ini.settings:
+            search[field_name] = int(ini.settings[name][-1])
+    return search
+
+
+class _Maker:
+    """Collects parts; tables are joined with their reordering tables at the end."""
+
+    def __init__(self, ini: Ini, out: Path) -> None:
+        self.ini, self.out = ini, out
+        self.initial: dict[str, float] = {}
+        self.limit = 20
+        self.parts: list[Part] = []
+        self.phrase_tables: list[tuple[str, dict[str, str]]] = []
+        self.reordering: list[tuple[str, dict[str, str], int]] = []
+        self.counts: dict[str, int] = {}
+
+    def add(self, line: int, kind: str, options: dict[str, str]) -> None:
+        """Adds a line of [feature]."""
+        kinds = {
+            "UnknownWordPenalty": "unknown-penalty",
+            "WordPenalty": "word-penalty",
+            "PhrasePenalty": "phrase-penalty",
+            "Distortion": "distortion",
+        }
+        name = options.get("name") or f"{kind}{self._next(kind)}"
+        if kind in kinds:
+            self._weigh(line, name, 1)
+            self.parts.append(Part(kinds[kind], name))
+        elif kind == "KENLM":
+            self._weigh(line, name, 1)
+            file = f"{name}.lm"
+            lm.convert(self._file(line, options), self.out / file, form="hash")
+            self.parts.append(Part("lm", name, {"path": file}))
+        elif kind == "PhraseDictionaryMemory":
+            self.limit = int(options.get("table-limit", 20))
+            self.phrase_tables.append((name, {**options, "path": str(self._file(line, options))}))
+            self._weigh(line, name, int(options.get("num-features", 4)))
+        elif kind == "LexicalReordering":
+            self._check_reordering(line, options)
+            self.reordering.append((name, {**options, "path": str(self._file(line, options))}, line))
+            self._weigh(line, name, 6)
+        else:
+            raise self.ini.fail(line, f"feature `{kind}` cannot be read from Moses")
+
+    def finish(self) -> tuple[list[str], list[Part]]:
+        """Writes the tables; gives their names and all parts."""
+        if not self.phrase_tables:
+            raise self.ini.fail(1, "expected a PhraseDictionaryMemory, found none")
+        tables, parts = [], []
+        for number, (name, options) in enumerate(self.phrase_tables):
+            count = int(options.get("num-features", 4))
+            columns = [f"{name}[{i}]" for i in range(count)]
+            joined = {model_name: Path(o["path"]) for model_name, o, _ in self.reordering}
+            file = f"{name}.rules"
+            rules.import_moses(Path(options["path"]), self.out / file, reordering=joined, columns=columns)
+            tables.append(file)
+            parts.append(Part("scores", name, {"table": number, "columns": columns, "group": name}))
+        for name, options, _ in self.reordering:
+            top = "stack" if options["type"].startswith("hier") else "phrase"
+            parts.append(Part("reordering", name, {"table": 0, "model": name, "top": top}))
+        return tables, [*self.parts, *parts]
+
+    def _check_reordering(self, line: int, options: Mapping[str, str]) -> None:
+        kind = options.get("type", "")
+        if not re.fullmatch(r"(wbe|phrase|hier)-msd-bidirectional-fe(-allff)?", kind):
+            raise self.ini.fail(line, f"expected a reordering type X-msd-bidirectional-fe, found `{kind}`")
+
+    def _next(self, kind: str) -> int:
+        self.counts[kind] = self.counts.get(kind, -1) + 1
+        return self.counts[kind]
+
+    def _file(self, line: int, options: Mapping[str, str]) -> Path:
+        if "path" not in options:
+            raise self.ini.fail(line, "expected path=FILE, found none")
+        given = Path(options["path"])
+        choices = [given, self.ini.path.parent / given, *(_packed(self.ini.path.parent / given))]
+        for choice in choices:
+            if choice.is_file():
+                return choice
+        raise self.ini.fail(line, f"there is no file {given}")
+
+    def _weigh(self, line: int, name: str, count: int) -> None:
+        values = self.ini.weights.get(name)
+        if values is None or len(values) != count:
+            found = "none" if values is None else len(values)
+            raise self.ini.fail(line, f"expected {count} weight(s) of {name} in [weight], found {found}")
+        names = [name] if count == 1 else [f"{name}[{i}]" for i in range(count)]
+        self.initial.update(zip(names, values, strict=True))
+
+
+def _packed(path: Path) -> Iterator[Path]:
+    yield path.with_name(path.name + ".gz")
+
+
+def cached(path: str | PathLike[str]) -> Model:
+    """The model of a `moses.ini`, converted once and kept in the user's cache until one of its files changes."""
+    ini = read_ini(path)
+    key = hashlib.blake2b(digest_size=12)
+    key.update(Path(path).read_bytes())
+    for line, _, options in ini.features:
+        if "path" in options:
+            file = _Maker(ini, Path())._file(line, options)
+            status = file.stat()
+            key.update(f"{file.resolve()} {status.st_size} {status.st_mtime_ns}\n".encode())
+    root = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "dragoman" / "moses"
+    folder = root / key.hexdigest()
+    if not (folder / MANIFEST).exists():
+        work = root / f"{key.hexdigest()}.{os.getpid()}"
+        shutil.rmtree(work, ignore_errors=True)
+        convert(path, work)
+        try:
+            work.rename(folder)
+        except OSError:  # another process was faster
+            shutil.rmtree(work, ignore_errors=True)
+    return Model.open(folder)
