@@ -40,7 +40,11 @@ pub fn put_occurrence(
     bytes.extend([0, 0]);
     put_phrase(bytes, source);
     put_phrase(bytes, target);
+    // Their number comes first, so that occurrences with the same links are neighbours.
+    let count = bytes.len();
+    bytes.push(0);
     bytes.extend(links);
+    bytes[count] = (bytes.len() - count - 1) as u8;
     bytes.extend((orientations as u16).to_be_bytes());
     let length = (bytes.len() - from - 2) as u16;
     bytes[from..from + 2].copy_from_slice(&length.to_le_bytes());
@@ -91,7 +95,7 @@ impl Rule {
     }
 
     fn add(&mut self, rest: &[u8]) {
-        let (links, last) = rest.split_at(rest.len() - 2);
+        let (links, last) = rest[1..].split_at(rest.len() - 3);
         if self.links.1 > 0 && self.links.0 != links {
             self.settle();
         }
