@@ -464,6 +464,9 @@ def rules_import(
     Rules, phrases, repeated rules, missing and unused entries of each reordering table, columns.
     """
 
+def rules_score_count(path: str) -> int:
+    """How many scores the first line of a Moses phrase table has."""
+
 @final
 class RuleTable:
     """An open rule table."""

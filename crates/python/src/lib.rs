@@ -41,5 +41,5 @@ mod _core {
     #[pymodule_export]
     use crate::resample::{bootstrap_sums, shuffle_sums};
     #[pymodule_export]
-    use crate::rules::{RuleTable, rules_extract, rules_import};
+    use crate::rules::{RuleTable, rules_extract, rules_import, rules_score_count};
 }

@@ -2,7 +2,7 @@
 
 use crate::errors::{invalid, to_py};
 use dragoman_rules::extract::{Model, Options, ReorderingSmoothing, Report, Smoothing, Threshold, extract};
-use dragoman_rules::{ExportOptions, ImportOptions, Table, export, import, parse_size};
+use dragoman_rules::{ExportOptions, ImportOptions, Table, export, import, parse_size, score_count};
 use pyo3::prelude::*;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -103,6 +103,12 @@ pub fn rules_import(
     let options = ImportOptions { rules, reordering, columns, out, meta, memory };
     let r = py.detach(|| import(&options)).map_err(to_py)?;
     Ok((r.rules, r.phrases, r.repeated, r.missing, r.unused, r.columns))
+}
+
+/// How many scores the first line of a Moses phrase table has.
+#[pyfunction]
+pub fn rules_score_count(py: Python<'_>, path: &str) -> PyResult<usize> {
+    py.detach(|| score_count(path)).map_err(to_py)
 }
 
 /// An open rule table.

@@ -261,6 +261,13 @@ impl Joiner {
     }
 }
 
+/// How many scores the first line of a phrase table has; none in an empty one.
+pub fn score_count(path: &str) -> Result<usize> {
+    let mut lines = Lines::open(path)?;
+    let first = lines.next()?.unwrap_or("");
+    Ok(fields(first).nth(2).map_or(0, |scores| words(scores).count()))
+}
+
 fn columns(options: &ImportOptions, width: usize) -> Result<Vec<String>> {
     let mut columns = match &options.columns {
         Some(names) if names.len() == width => names.clone(),

@@ -12,7 +12,7 @@ mod sort;
 pub mod table;
 
 pub use export::{ExportOptions, export};
-pub use import::{ImportOptions, ImportReport, import};
+pub use import::{ImportOptions, ImportReport, import, score_count};
 pub use scratch::parse_size;
 pub use table::{Builder, Node, Table};
 

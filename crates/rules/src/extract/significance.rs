@@ -5,7 +5,10 @@ use dragoman_base::Result;
 use rayon::prelude::*;
 use std::ops::Range;
 
-/// All sentences of one side, and where every phrase begins in them: a suffix array, cut at sentence ends.
+/// Stands behind every sentence, so that no phrase reaches into the next.
+const END: u32 = u32::MAX;
+
+/// All sentences of one side, and where every phrase begins in them: a suffix array.
 #[derive(Debug)]
 pub struct Corpus {
     words: Vec<u32>,
@@ -24,21 +27,22 @@ impl Corpus {
     /// Adds a sentence.
     pub fn push(&mut self, words: &[u32]) -> Result<()> {
         self.words.extend_from_slice(words);
+        self.words.push(END);
         let full = "more than 2^32 words for the significance test".to_owned();
         let end = u32::try_from(self.words.len()).map_err(|_| dragoman_base::Error::Invalid(full))?;
         self.starts.push(end);
         Ok(())
     }
 
+    /// The words at `at`, no more than `length`.
+    fn phrase(&self, at: u32, length: usize) -> &[u32] {
+        &self.words[at as usize..self.words.len().min(at as usize + length)]
+    }
+
     /// Sorts the beginnings of phrases up to `length` words.
     pub fn index(&mut self, length: usize) {
-        let mut ends = vec![0; self.words.len()];
-        for sentence in self.starts.windows(2) {
-            ends[sentence[0] as usize..sentence[1] as usize].fill(sentence[1]);
-        }
-        let words = &self.words;
-        let phrase = |at: u32| &words[at as usize..(ends[at as usize] as usize).min(at as usize + length)];
-        let mut suffixes: Vec<u32> = (0..words.len() as u32).collect();
+        let mut suffixes: Vec<u32> = (0..self.words.len() as u32).collect();
+        let phrase = |at: u32| self.phrase(at, length);
         suffixes.par_sort_unstable_by(|&a, &b| phrase(a).cmp(phrase(b)).then(a.cmp(&b)));
         self.suffixes = suffixes;
     }
@@ -53,12 +57,7 @@ impl Corpus {
 
     /// Where a phrase begins, as a range of the suffix array.
     fn find(&self, phrase: &[u32]) -> Range<usize> {
-        let order = |&at: &u32| {
-            let end = self.words.len().min(at as usize + phrase.len());
-            // Words of the next sentence may follow, but a phrase that was indexed does not reach there.
-            let end = end.min(self.starts[self.sentence_of(at) + 1] as usize);
-            self.words[at as usize..end].cmp(phrase)
-        };
+        let order = |&at: &u32| self.phrase(at, phrase.len()).cmp(phrase);
         let from = self.suffixes.partition_point(|at| order(at).is_lt());
         from..from + self.suffixes[from..].partition_point(|at| order(at).is_le())
     }
