@@ -428,3 +428,76 @@ def read_links(path: str, texts: tuple[Texts, Texts] | None) -> _Links: ...
 def write_links(path: str, links: _Links) -> None: ...
 def read_gold(path: str) -> tuple[_Links, _Links]: ...
 def score_links(found: _Links, sure: _Links, possible: _Links) -> tuple[int, int, int, int]: ...
+
+def rules_extract(
+    files: tuple[str, str, str],
+    out: str,
+    meta: str,
+    length: int,
+    longest: int,
+    models: list[str],
+    moses_next: bool,
+    smoothing: str,
+    alpha: float | None,
+    constant: float,
+    orientation_counts: bool,
+    top: int | None,
+    significance: str | None,
+    lexical: tuple[str, str] | None,
+    memory: str,
+) -> tuple[int, int, int, int, int, int, int, int, int, int, int]:
+    """Extracts rules from three files and writes a table.
+
+    Pairs, empty, long, bars, unaligned, tokens, extracted, rules, phrases, insignificant, below the top.
+    """
+
+def rules_import(
+    rules: str,
+    reordering: list[tuple[str, str]],
+    columns: list[str] | None,
+    out: str,
+    meta: str,
+    memory: str,
+) -> tuple[int, int, int, list[int], list[int], list[str]]:
+    """Turns Moses' tables into a mapped one.
+
+    Rules, phrases, repeated rules, missing and unused entries of each reordering table, columns.
+    """
+
+def rules_score_count(path: str) -> int:
+    """How many scores the first line of a Moses phrase table has."""
+
+@final
+class RuleTable:
+    """An open rule table."""
+
+    def __new__(cls, path: str) -> RuleTable:
+        """Maps a table."""
+
+    def columns(self) -> list[str]:
+        """Names of the score columns."""
+
+    def meta(self) -> str:
+        """Meta-data as JSON."""
+
+    def figures(self) -> tuple[int, int, int, int, int, int]:
+        """Rules, source phrases, source words, target words, words of the longest source phrase, bytes of the file."""
+
+    def signature(self) -> int:
+        """A hash of the contents."""
+
+    def verify(self) -> None:
+        """Reads all of the file and checks it against its hashes."""
+
+    def lookup(self, words: list[str]) -> list[tuple[str, list[float], list[tuple[int, int]]]]:
+        """The rules of a source phrase: target phrase, scores, links."""
+
+    def export(
+        self,
+        rules: str | None,
+        columns: list[str],
+        counts: bool,
+        reordering: list[tuple[str, str]],
+        memory: str,
+    ) -> None:
+        """Writes Moses' tables."""

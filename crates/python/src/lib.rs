@@ -12,6 +12,7 @@ mod mert;
 mod metric;
 mod nbest;
 mod resample;
+mod rules;
 
 use pyo3::prelude::*;
 
@@ -42,4 +43,6 @@ mod _core {
     use crate::nbest::{NbestReader, NbestWriter, nbest_stat};
     #[pymodule_export]
     use crate::resample::{bootstrap_sums, shuffle_sums};
+    #[pymodule_export]
+    use crate::rules::{RuleTable, rules_extract, rules_import, rules_score_count};
 }

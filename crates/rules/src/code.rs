@@ -73,6 +73,36 @@ pub fn take_u32(bytes: &mut &[u8]) -> u32 {
     u32::from_be_bytes(*head)
 }
 
+/// Appends a number, seven bits a byte.
+pub fn put_number(bytes: &mut Vec<u8>, mut value: u32) {
+    while value >= 0x80 {
+        bytes.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    bytes.push(value as u8);
+}
+
+/// Takes a number that [`put_number`] wrote off the front.
+pub fn take_number(bytes: &mut &[u8]) -> u32 {
+    let (mut value, mut shift) = (0, 0);
+    loop {
+        let (&byte, rest) = bytes.split_first().expect("our own record");
+        *bytes = rest;
+        value |= u32::from(byte & 0x7f) << shift;
+        if byte < 0x80 {
+            return value;
+        }
+        shift += 7;
+    }
+}
+
+/// Takes some bytes off the front.
+pub fn take_bytes<'a>(bytes: &mut &'a [u8], count: usize) -> &'a [u8] {
+    let (head, rest) = bytes.split_at(count);
+    *bytes = rest;
+    head
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -90,6 +120,16 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn numbers_round_trip(values in prop::collection::vec(id(), 0..9)) {
+            let mut bytes = Vec::new();
+            values.iter().for_each(|&value| put_number(&mut bytes, value));
+            let mut rest = bytes.as_slice();
+            let found: Vec<u32> = values.iter().map(|_| take_number(&mut rest)).collect();
+            prop_assert_eq!(found, values);
+            prop_assert!(rest.is_empty());
+        }
+
         #[test]
         fn codes_round_trip_and_sort_as_the_phrases_do(
             a in prop::collection::vec(id(), 0..6), b in prop::collection::vec(id(), 0..6)

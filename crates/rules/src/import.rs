@@ -4,6 +4,7 @@ use crate::code::{put_phrase, take_phrase, take_u32};
 use crate::scratch::Scratch;
 use crate::sort::{Sorted, Sorter};
 use crate::table::{Builder, MAX_LENGTH, Rule};
+use crate::words;
 use dragoman_base::error::quote;
 use dragoman_base::io::Lines;
 use dragoman_base::{Error, Names, Result};
@@ -44,7 +45,7 @@ pub struct ImportReport {
 }
 
 /// Names of the six columns of a reordering model.
-pub fn reordering_columns(model: &str) -> impl Iterator<Item = String> {
+pub(crate) fn reordering_columns(model: &str) -> impl Iterator<Item = String> {
     ["previous.M", "previous.S", "previous.D", "next.M", "next.S", "next.D"]
         .into_iter()
         .map(move |column| format!("{model}.{column}"))
@@ -87,14 +88,14 @@ impl Importer {
             self.record.clear();
             for (names, text) in [(&mut self.source, source), (&mut self.target, target)] {
                 self.words.clear();
-                self.words.extend(text.split_ascii_whitespace().map(|word| names.intern(word)));
+                self.words.extend(words(text).map(|word| names.intern(word)));
                 put_phrase(&mut self.record, &self.words);
                 check_length(at, text, self.words.len())?;
             }
             self.record.push(0);
             self.record.extend(count.to_be_bytes());
             self.scores(at, scores)?;
-            let shape = (source.split_ascii_whitespace().count(), self.words.len());
+            let shape = (words(source).count(), self.words.len());
             self.links(at, fields.next().unwrap_or(""), shape)?;
             self.sorter.push(&self.record)?;
         }
@@ -103,7 +104,7 @@ impl Importer {
 
     fn scores(&mut self, at: (&str, usize), text: &str) -> Result<()> {
         let mut count = 0;
-        for score in text.split_ascii_whitespace() {
+        for score in words(text) {
             self.record.extend(number(at, score)?.to_bits().to_be_bytes());
             count += 1;
         }
@@ -115,7 +116,7 @@ impl Importer {
     }
 
     fn links(&mut self, at: (&str, usize), text: &str, shape: (usize, usize)) -> Result<()> {
-        for link in text.split_ascii_whitespace() {
+        for link in words(text) {
             let ends = link
                 .split_once('-')
                 .and_then(|(i, j)| Some((i.parse::<usize>().ok()?, j.parse::<usize>().ok()?)));
@@ -145,14 +146,14 @@ impl Importer {
             let mut known = true;
             for (names, text) in [(&self.source, source), (&self.target, target)] {
                 self.words.clear();
-                self.words.extend(text.split_ascii_whitespace().map_while(|word| names.get(word)));
-                known &= self.words.len() == text.split_ascii_whitespace().count();
+                self.words.extend(words(text).map_while(|word| names.get(word)));
+                known &= self.words.len() == words(text).count();
                 put_phrase(&mut self.record, &self.words);
             }
             self.record.push(model + 1);
             self.record.extend(count.to_be_bytes());
             let before = self.record.len();
-            for score in scores.split_ascii_whitespace() {
+            for score in words(scores) {
                 self.record.extend(number(at, score)?.to_bits().to_be_bytes());
             }
             if self.record.len() != before + 24 {
@@ -258,6 +259,13 @@ impl Joiner {
         }
         self.flush()
     }
+}
+
+/// How many scores the first line of a phrase table has; none in an empty one.
+pub fn score_count(path: &str) -> Result<usize> {
+    let mut lines = Lines::open(path)?;
+    let first = lines.next()?.unwrap_or("");
+    Ok(fields(first).nth(2).map_or(0, |scores| words(scores).count()))
 }
 
 fn columns(options: &ImportOptions, width: usize) -> Result<Vec<String>> {

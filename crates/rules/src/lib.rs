@@ -1,15 +1,18 @@
 //! Translation rules: phrase pairs with scores, internal alignments and reordering models, in a table that is mapped
 //! and not read.
 //!
-//! [`import`] turns Moses' text tables into a [`Table`]. Scores are natural logarithms.
+//! [`extract::extract`] makes a [`Table`] from a word-aligned bitext, [`import`] from Moses' text tables. Scores are natural logarithms.
 
 mod code;
+mod export;
+pub mod extract;
 mod import;
 mod scratch;
 mod sort;
 pub mod table;
 
-pub use import::{ImportOptions, ImportReport, import};
+pub use export::{ExportOptions, export};
+pub use import::{ImportOptions, ImportReport, import, score_count};
 pub use scratch::parse_size;
 pub use table::{Builder, Node, Table};
 
@@ -19,4 +22,9 @@ pub const LOWEST: f32 = -100.0;
 /// Natural logarithm of a probability, not below [`LOWEST`].
 pub(crate) fn log(value: f64) -> f32 {
     (value.ln() as f32).max(LOWEST)
+}
+
+/// The words of a line: apart by blanks and tabs, as for Moses and for the aligner, so that positions agree.
+pub(crate) fn words(line: &str) -> impl Iterator<Item = &str> {
+    line.split([' ', '\t']).filter(|word| !word.is_empty())
 }

@@ -2,7 +2,7 @@
 
 use dragoman_base::{Error, Result};
 use std::fs::File;
-use std::io::{self, BufWriter, Read, Seek, Write};
+use std::io::{self, BufReader, BufWriter, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -57,13 +57,19 @@ impl Spool {
         self.file.write_all(bytes).map_err(|e| self.scratch.error(e))
     }
 
-    /// Hands all bytes to `take`, in pieces whose lengths are multiples of 64 but for the last.
-    pub fn drain(self, mut take: impl FnMut(&mut [u8]) -> Result<()>) -> Result<()> {
+    /// A reader of all bytes from the start, and where they are.
+    pub fn read(self) -> Result<(BufReader<File>, Scratch)> {
         let scratch = self.scratch;
         let mut file = self.file.into_inner().map_err(|e| scratch.error(e.into_error()))?;
         file.rewind().map_err(|e| scratch.error(e))?;
-        let mut buffer = vec![0; CHUNK];
+        Ok((BufReader::with_capacity(CHUNK, file), scratch))
+    }
+
+    /// Hands all bytes to `take`, in pieces whose lengths are multiples of 64 but for the last.
+    pub fn drain(self, mut take: impl FnMut(&mut [u8]) -> Result<()>) -> Result<()> {
         let mut left = self.length;
+        let (mut file, scratch) = self.read()?;
+        let mut buffer = vec![0; CHUNK];
         while left > 0 {
             let count = left.min(CHUNK as u64) as usize;
             file.read_exact(&mut buffer[..count]).map_err(|e| scratch.error(e))?;

@@ -1,0 +1,183 @@
+//! Rules: extraction, import, and mapped tables behind an opaque handle.
+
+use crate::errors::{invalid, to_py};
+use dragoman_rules::extract::{Model, Options, ReorderingSmoothing, Report, Smoothing, Threshold, extract};
+use dragoman_rules::{ExportOptions, ImportOptions, Table, export, import, parse_size, score_count};
+use pyo3::prelude::*;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Pairs, empty, long, bars, unaligned, tokens, extracted, rules, phrases, insignificant, below the top.
+type Figures = (u64, u64, u64, u64, u64, u64, u64, u64, u64, u64, u64);
+/// Rules, phrases, repeated, missing and unused of each reordering table, columns.
+type Imported = (u64, u64, u64, Vec<u64>, Vec<u64>, Vec<String>);
+/// Target phrase, scores, links.
+type Found = (String, Vec<f32>, Vec<(u8, u8)>);
+
+fn figures(r: Report) -> Figures {
+    let pruned = (r.insignificant, r.below_top);
+    let (pairs, skipped) = (r.pairs, (r.empty, r.long, r.bars));
+    let made = (r.tokens, r.extracted, r.rules, r.phrases);
+    (pairs, skipped.0, skipped.1, skipped.2, r.unaligned, made.0, made.1, made.2, made.3, pruned.0, pruned.1)
+}
+
+fn smoothing(name: &str) -> PyResult<Smoothing> {
+    match name {
+        "none" => Ok(Smoothing::None),
+        "kneser-ney" => Ok(Smoothing::KneserNey),
+        "good-turing" => Ok(Smoothing::GoodTuring),
+        _ => Err(invalid(format!("expected the smoothing none, kneser-ney or good-turing, found `{name}`"))),
+    }
+}
+
+fn threshold(text: &str) -> PyResult<Threshold> {
+    match text {
+        "a+e" => Ok(Threshold::AlphaPlus),
+        "a-e" => Ok(Threshold::AlphaMinus),
+        _ => text
+            .parse()
+            .map(Threshold::Value)
+            .map_err(|_| invalid(format!("expected the significance a+e, a-e or a number, found `{text}`"))),
+    }
+}
+
+fn model(name: &String) -> PyResult<Model> {
+    Model::parse(name)
+        .ok_or_else(|| invalid(format!("expected the reordering model wbe, phrase or hier, found `{name}`")))
+}
+
+/// Extracts rules from three files and writes a table.
+#[pyfunction]
+#[allow(clippy::too_many_arguments)] // one per option
+pub fn rules_extract(
+    py: Python<'_>,
+    files: (String, String, String),
+    out: PathBuf,
+    meta: String,
+    length: usize,
+    longest: usize,
+    models: Vec<String>,
+    moses_next: bool,
+    smoothing: &str,
+    alpha: Option<f64>,
+    constant: f64,
+    orientation_counts: bool,
+    top: Option<usize>,
+    significance: Option<&str>,
+    lexical: Option<(String, String)>,
+    memory: &str,
+) -> PyResult<Figures> {
+    let options = Options {
+        source: files.0,
+        target: files.1,
+        links: files.2,
+        out,
+        meta,
+        length,
+        longest,
+        models: models.iter().map(model).collect::<PyResult<_>>()?,
+        moses_next,
+        smoothing: self::smoothing(smoothing)?,
+        reordering: alpha.map_or(ReorderingSmoothing::Constant(constant), ReorderingSmoothing::Recursive),
+        orientation_counts,
+        top,
+        significance: significance.map(threshold).transpose()?,
+        lexical,
+        memory: parse_size(memory).map_err(to_py)?,
+    };
+    py.detach(|| extract(&options)).map(figures).map_err(to_py)
+}
+
+/// Turns Moses' tables into a mapped one.
+#[pyfunction]
+pub fn rules_import(
+    py: Python<'_>,
+    rules: String,
+    reordering: Vec<(String, String)>,
+    columns: Option<Vec<String>>,
+    out: PathBuf,
+    meta: String,
+    memory: &str,
+) -> PyResult<Imported> {
+    let memory = parse_size(memory).map_err(to_py)?;
+    let options = ImportOptions { rules, reordering, columns, out, meta, memory };
+    let r = py.detach(|| import(&options)).map_err(to_py)?;
+    Ok((r.rules, r.phrases, r.repeated, r.missing, r.unused, r.columns))
+}
+
+/// How many scores the first line of a Moses phrase table has.
+#[pyfunction]
+pub fn rules_score_count(py: Python<'_>, path: &str) -> PyResult<usize> {
+    py.detach(|| score_count(path)).map_err(to_py)
+}
+
+/// An open rule table.
+#[pyclass(frozen, module = "dragoman._core")]
+pub struct RuleTable {
+    inner: Arc<Table>,
+}
+
+#[pymethods]
+impl RuleTable {
+    /// Maps a table.
+    #[new]
+    fn new(path: &str) -> PyResult<Self> {
+        Ok(Self { inner: Arc::new(Table::open(Path::new(path)).map_err(to_py)?) })
+    }
+
+    /// Names of the score columns.
+    fn columns(&self) -> Vec<String> {
+        self.inner.columns().to_vec()
+    }
+
+    /// Meta-data as JSON.
+    fn meta(&self) -> &str {
+        self.inner.meta()
+    }
+
+    /// Rules, source phrases, source words, target words, words of the longest source phrase, bytes of the file.
+    fn figures(&self) -> (usize, usize, usize, usize, usize, usize) {
+        let table = &self.inner;
+        let words = (table.source_words(), table.target_words());
+        (table.len(), table.phrases(), words.0, words.1, table.longest_source(), table.file_size())
+    }
+
+    /// A hash of the contents.
+    fn signature(&self) -> u64 {
+        self.inner.signature()
+    }
+
+    /// Reads all of the file and checks it against its hashes.
+    fn verify(&self, py: Python<'_>) -> PyResult<()> {
+        py.detach(|| self.inner.verify()).map_err(to_py)
+    }
+
+    /// The rules of a source phrase.
+    fn lookup(&self, words: Vec<String>) -> Vec<Found> {
+        let table = &self.inner;
+        let ids: Option<Vec<u32>> = words.iter().map(|word| table.source_word(word)).collect();
+        let node = ids.filter(|ids| !ids.is_empty()).and_then(|ids| table.find(&ids));
+        let rules = node.map_or(0..0, |node| table.rules(node));
+        let text = |rule: u32| {
+            let words: Vec<&str> = table.target(rule).iter().map(|&word| table.target_text(word)).collect();
+            words.join(" ")
+        };
+        let links = |rule: u32| table.links(rule).iter().map(|&[i, j]| (i, j)).collect();
+        rules.map(|rule| (text(rule), table.scores(rule).to_vec(), links(rule))).collect()
+    }
+
+    /// Writes Moses' tables.
+    fn export(
+        &self,
+        py: Python<'_>,
+        rules: Option<String>,
+        columns: Vec<String>,
+        counts: bool,
+        reordering: Vec<(String, String)>,
+        memory: &str,
+    ) -> PyResult<()> {
+        let memory = parse_size(memory).map_err(to_py)?;
+        let options = ExportOptions { rules, columns, counts, reordering, memory };
+        py.detach(|| export(&self.inner, &options)).map_err(to_py)
+    }
+}

@@ -1,0 +1,163 @@
+//! Reading sentence pairs and their links, line by line from three files, in chunks that are worked on in parallel.
+
+use super::{Options, Report};
+use crate::words;
+use dragoman_base::io::Lines;
+use dragoman_base::{Error, Names, Result};
+use std::ops::Range;
+
+/// Words and links of some sentence pairs in flat arrays.
+#[derive(Debug, Default)]
+pub struct Chunk {
+    pub source: Vec<u32>,
+    pub target: Vec<u32>,
+    /// Source and target position, in order and without repetition within a pair.
+    pub links: Vec<[u16; 2]>,
+    pub pairs: Vec<Pair>,
+}
+
+/// Where the parts of one sentence pair are in a chunk.
+#[derive(Debug, Clone)]
+pub struct Pair {
+    pub source: Range<usize>,
+    pub target: Range<usize>,
+    pub links: Range<usize>,
+}
+
+/// One sentence pair.
+#[derive(Debug, Clone, Copy)]
+pub struct Sentence<'a> {
+    pub source: &'a [u32],
+    pub target: &'a [u32],
+    pub links: &'a [[u16; 2]],
+}
+
+impl Chunk {
+    /// Sentence pair `pair` of this chunk.
+    pub fn sentence(&self, pair: &Pair) -> Sentence<'_> {
+        let Pair { source, target, links } = pair.clone();
+        Sentence { source: &self.source[source], target: &self.target[target], links: &self.links[links] }
+    }
+}
+
+/// Words of both sides after which a chunk is full.
+const FULL: usize = 1 << 17;
+
+/// Reads chunk after chunk.
+pub struct Reader {
+    source: Lines,
+    target: Lines,
+    links: Lines,
+    links_path: String,
+    longest: usize,
+    pub source_names: Names,
+    pub target_names: Names,
+    pub report: Report,
+}
+
+fn ends(lines: &Lines, others: &Lines) -> Error {
+    let want = format!("as many lines as in {}", others.path());
+    Error::Format {
+        path: lines.path().to_owned(),
+        line: lines.number() + 1,
+        want,
+        found: "the end of the file".to_owned(),
+    }
+}
+
+impl Reader {
+    /// Opens the three files of the options.
+    pub fn open(options: &Options) -> Result<Self> {
+        Ok(Self {
+            source: Lines::open(&options.source)?,
+            target: Lines::open(&options.target)?,
+            links: Lines::open(&options.links)?,
+            links_path: options.links.clone(),
+            longest: options.longest.min(usize::from(u16::MAX)),
+            source_names: Names::new(),
+            target_names: Names::new(),
+            report: Report::default(),
+        })
+    }
+
+    /// The next sentence pairs that can be used; none at the end of the files.
+    pub fn chunk(&mut self) -> Result<Option<Chunk>> {
+        let mut chunk = Chunk::default();
+        let mut links = Vec::new();
+        while chunk.source.len() + chunk.target.len() < FULL {
+            if !self.pair(&mut chunk, &mut links)? {
+                return Ok((!chunk.pairs.is_empty()).then_some(chunk));
+            }
+        }
+        Ok(Some(chunk))
+    }
+
+    /// Reads one pair; false at the end of the files.
+    fn pair(&mut self, chunk: &mut Chunk, links: &mut Vec<[u32; 2]>) -> Result<bool> {
+        let line = (self.source.next()?, self.target.next()?, self.links.next()?);
+        let (Some(source), Some(target), Some(text)) = line else {
+            return match line {
+                (None, None, None) => Ok(false),
+                (None, ..) => Err(ends(&self.source, &self.target)),
+                (_, None, _) => Err(ends(&self.target, &self.source)),
+                _ => Err(ends(&self.links, &self.source)),
+            };
+        };
+        let count = |line: &str| (words(line).count(), words(line).any(|word| word == "|||"));
+        let ((sources, source_bars), (targets, target_bars)) = (count(source), count(target));
+        let number = self.report.pairs as usize + 1;
+        parse(text, links, &self.links_path, number)?;
+        check(links, (sources, targets), &self.links_path, number)?;
+        let report = &mut self.report;
+        report.pairs += 1;
+        if sources == 0 || targets == 0 {
+            report.empty += 1;
+        } else if sources.max(targets) > self.longest {
+            report.long += 1;
+        } else if source_bars || target_bars {
+            report.bars += 1;
+        } else {
+            report.unaligned += u64::from(links.is_empty());
+            let from = (chunk.source.len(), chunk.target.len(), chunk.links.len());
+            chunk.source.extend(words(source).map(|word| self.source_names.intern(word)));
+            chunk.target.extend(words(target).map(|word| self.target_names.intern(word)));
+            chunk.links.extend(links.iter().map(|link| link.map(|position| position as u16)));
+            chunk.pairs.push(Pair {
+                source: from.0..chunk.source.len(),
+                target: from.1..chunk.target.len(),
+                links: from.2..chunk.links.len(),
+            });
+        }
+        Ok(true)
+    }
+}
+
+fn position(text: &str) -> Option<u32> {
+    text.bytes().all(|b| b.is_ascii_digit()).then(|| text.parse().ok()).flatten()
+}
+
+/// The links of a line, in order and each once.
+fn parse(line: &str, links: &mut Vec<[u32; 2]>, path: &str, number: usize) -> Result<()> {
+    links.clear();
+    for word in words(line) {
+        let link = word.split_once('-').and_then(|(i, j)| Some([position(i)?, position(j)?]));
+        let want = "links `i-j` of whole numbers, counted from 0";
+        links.push(link.ok_or_else(|| Error::format(path, number, want, word))?);
+    }
+    if !links.is_sorted_by(|a, b| a < b) {
+        links.sort_unstable();
+        links.dedup();
+    }
+    Ok(())
+}
+
+fn check(links: &[[u32; 2]], lengths: (usize, usize), path: &str, number: usize) -> Result<()> {
+    let (source, target) = lengths;
+    match links.iter().find(|[i, j]| *i as usize >= source || *j as usize >= target) {
+        None => Ok(()),
+        Some([i, j]) => {
+            let want = format!("links between {source} source and {target} target words, counted from 0");
+            Err(Error::format(path, number, want, &format!("{i}-{j}")))
+        }
+    }
+}

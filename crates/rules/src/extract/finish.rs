@@ -1,0 +1,250 @@
+//! The last pass: rules in order, with the totals of both phrases, get their scores and go to the table.
+
+use super::gather::Totals;
+use super::lexical::Lexicon;
+use super::score::{Counts, Estimator, orientations};
+use super::significance::Test;
+use super::{Options, Report};
+use crate::code::{take_bytes, take_number, take_phrase, take_u32};
+use crate::import::reordering_columns;
+use crate::log;
+use crate::scratch::{Scratch, Spool};
+use crate::sort::Sorted;
+use crate::table::{Builder, Rule};
+use dragoman_base::Result;
+use rayon::prelude::*;
+use std::fs::File;
+use std::io::{BufReader, Read};
+
+/// The scores that every rule has.
+pub const COLUMNS: [&str; 6] = ["p(f|e)", "lex(f|e)", "p(e|f)", "lex(e|f)", "log count", "unique"];
+/// Rules after which a batch is scored and written.
+const BATCH: usize = 1 << 15;
+
+/// A source phrase and its totals.
+struct Phrase {
+    words: Vec<u32>,
+    count: u32,
+    rules: u32,
+    orientations: Vec<u32>,
+    /// Sentences that have it, if that matters.
+    sentences: Vec<u32>,
+}
+
+/// A rule of the batch: its source phrase, and where its record is, behind it the totals of its target phrase.
+struct Entry {
+    phrase: usize,
+    from: usize,
+    to: usize,
+}
+
+/// What a record says.
+#[derive(Default)]
+struct Parsed {
+    target: Vec<u32>,
+    count: u32,
+    links: [Vec<[u8; 2]>; 2],
+    orientations: Vec<u32>,
+    /// Rules with the same target phrase, sentences with it, its occurrences.
+    target_rules: u32,
+    target_sentences: u32,
+    target_count: u32,
+    target_orientations: Vec<u32>,
+}
+
+fn take_links(bytes: &mut &[u8], links: &mut Vec<[u8; 2]>) {
+    let count = usize::from(take_bytes(bytes, 1)[0]);
+    links.clear();
+    links.extend(take_bytes(bytes, count).iter().map(|link| [link >> 4, link & 15]));
+}
+
+impl Parsed {
+    fn read(&mut self, mut bytes: &[u8], width: usize) {
+        take_phrase(&mut bytes, &mut self.target);
+        self.count = take_number(&mut bytes);
+        self.links.iter_mut().for_each(|links| take_links(&mut bytes, links));
+        let numbers = |bytes: &mut &[u8], into: &mut Vec<u32>| {
+            into.clear();
+            into.extend((0..width).map(|_| take_number(bytes)));
+        };
+        numbers(&mut bytes, &mut self.orientations);
+        self.target_rules = take_number(&mut bytes);
+        self.target_sentences = take_number(&mut bytes);
+        self.target_count = take_number(&mut bytes);
+        numbers(&mut bytes, &mut self.target_orientations);
+    }
+
+    /// The links that Moses takes for p(source|target).
+    fn inverse(&self) -> &[[u8; 2]] {
+        if self.links[1].is_empty() { &self.links[0] } else { &self.links[1] }
+    }
+}
+
+/// Scores rules and hands them to the table.
+pub struct Finisher<'a> {
+    options: &'a Options,
+    totals: &'a Totals,
+    lexicon: &'a Lexicon,
+    test: Option<&'a Test>,
+    estimator: Estimator,
+    /// Orientation columns: six a model.
+    width: usize,
+    columns: Vec<String>,
+}
+
+#[derive(Default)]
+struct Batch {
+    phrases: Vec<Phrase>,
+    entries: Vec<Entry>,
+    bytes: Vec<u8>,
+}
+
+fn columns(options: &Options) -> Vec<String> {
+    let names = options.models.iter().map(|model| model.name());
+    let mut columns: Vec<String> = COLUMNS.map(str::to_owned).to_vec();
+    columns.extend(names.clone().flat_map(reordering_columns));
+    if options.orientation_counts {
+        columns.extend(names.flat_map(reordering_columns).map(|column| format!("{column}.count")));
+    }
+    columns
+}
+
+impl<'a> Finisher<'a> {
+    pub fn new(
+        options: &'a Options,
+        totals: &'a Totals,
+        lexicon: &'a Lexicon,
+        test: Option<&'a Test>,
+    ) -> Result<Self> {
+        let estimator = Estimator::new(options.smoothing, totals)?;
+        let width = 6 * options.models.len();
+        Ok(Self { options, totals, lexicon, test, estimator, width, columns: columns(options) })
+    }
+
+    /// Reads the spool of rules beside the totals of their targets, and fills a table.
+    pub fn run(&self, spool: Spool, mut by_rule: Sorted, report: &mut Report) -> Result<Builder> {
+        let mut builder = Builder::create(&self.options.out, &self.columns, &self.options.meta)?;
+        let (mut file, scratch) = spool.read()?;
+        let mut batch = Batch::default();
+        let mut record = Vec::new();
+        while let Some(mut totals) = by_rule.next()? {
+            read_record(&mut file, &scratch, &mut record)?;
+            let (first, mut rest) = (record[0] == 1, &record[1..]);
+            if first {
+                if batch.entries.len() >= BATCH {
+                    self.flush(&mut batch, &mut builder, report)?;
+                }
+                batch.phrases.push(self.phrase(&mut rest));
+            }
+            take_u32(&mut totals);
+            let from = batch.bytes.len();
+            batch.bytes.extend_from_slice(rest);
+            batch.bytes.extend_from_slice(totals);
+            batch.entries.push(Entry { phrase: batch.phrases.len() - 1, from, to: batch.bytes.len() });
+        }
+        self.flush(&mut batch, &mut builder, report)?;
+        report.rules = builder.len() as u64;
+        Ok(builder)
+    }
+
+    fn phrase(&self, rest: &mut &[u8]) -> Phrase {
+        let mut words = Vec::new();
+        take_phrase(rest, &mut words);
+        let (count, rules) = (take_number(rest), take_number(rest));
+        let orientations = (0..self.width).map(|_| take_number(rest)).collect();
+        Phrase { words, count, rules, orientations, sentences: Vec::new() }
+    }
+
+    /// Scores the rules of the batch in parallel; writes those that stay, in order.
+    fn flush(&self, batch: &mut Batch, builder: &mut Builder, report: &mut Report) -> Result<()> {
+        if let Some(test) = self.test {
+            batch.phrases.par_iter_mut().for_each(|p| p.sentences = test.source.sentences(&p.words));
+        }
+        let (width, Batch { phrases, entries, bytes }) = (self.columns.len(), &*batch);
+        let mut scores = vec![0f32; entries.len() * width];
+        let work = scores.par_chunks_exact_mut(width).zip(entries.par_iter());
+        let passes: Vec<bool> = work
+            .map_init(Parsed::default, |parsed, (row, entry)| {
+                parsed.read(&bytes[entry.from..entry.to], self.width);
+                self.score(&phrases[entry.phrase], parsed, row);
+                self.passes(&phrases[entry.phrase], parsed)
+            })
+            .collect();
+        let mut parsed = Parsed::default();
+        let mut from = 0;
+        for group in entries.chunk_by(|a, b| a.phrase == b.phrase) {
+            let mut kept: Vec<usize> = (from..from + group.len()).filter(|&i| passes[i]).collect();
+            report.insignificant += (group.len() - kept.len()) as u64;
+            report.below_top += self.cut(&mut kept, &scores) as u64;
+            from += group.len();
+            for i in kept {
+                parsed.read(&bytes[entries[i].from..entries[i].to], self.width);
+                builder.push(Rule {
+                    source: &phrases[entries[i].phrase].words,
+                    target: &parsed.target,
+                    links: &parsed.links[0],
+                    scores: &scores[i * width..(i + 1) * width],
+                })?;
+            }
+        }
+        *batch = Batch::default();
+        Ok(())
+    }
+
+    fn passes(&self, phrase: &Phrase, rule: &Parsed) -> bool {
+        self.test.is_none_or(|test| {
+            test.passes(&phrase.sentences, rule.target_sentences, &phrase.words, &rule.target)
+        })
+    }
+
+    /// Keeps the rules with the best p(e|f), of equal ones those with the best p(f|e), then the first.
+    fn cut(&self, kept: &mut Vec<usize>, scores: &[f32]) -> usize {
+        let Some(top) = self.options.top.filter(|&top| top < kept.len()) else { return 0 };
+        let width = self.columns.len();
+        let key = |i: usize| (scores[i * width + 2], scores[i * width]);
+        kept.sort_by(|&a, &b| {
+            let (a, b) = (key(a), key(b));
+            b.0.total_cmp(&a.0).then(b.1.total_cmp(&a.1))
+        });
+        let cut = kept.len() - top;
+        kept.truncate(top);
+        kept.sort_unstable();
+        cut
+    }
+
+    fn score(&self, phrase: &Phrase, rule: &Parsed, row: &mut [f32]) {
+        let (source, target) = (&phrase.words, &rule.target);
+        let counts = Counts {
+            rule: f64::from(rule.count),
+            source: f64::from(phrase.count),
+            target: f64::from(rule.target_count),
+            source_rules: f64::from(phrase.rules),
+            target_rules: f64::from(rule.target_rules),
+        };
+        let (forward, backward) = self.estimator.probabilities(&counts);
+        row[0] = log(backward);
+        row[1] = log(self.lexicon.weigh_source(source, target, rule.inverse()));
+        row[2] = log(forward);
+        row[3] = log(self.lexicon.weigh_target(source, target, &rule.links[0]));
+        row[4] = counts.rule.ln() as f32;
+        row[5] = if rule.count == 1 { 1.0 } else { 0.0 };
+        let (_, row) = row.split_at_mut(COLUMNS.len());
+        let (probabilities, seen) = row.split_at_mut(self.width);
+        for (side, row) in probabilities.chunks_exact_mut(3).enumerate() {
+            let three = |counts: &[u32]| [0, 1, 2].map(|i| f64::from(counts[3 * side + i]));
+            let all = [0, 1, 2].map(|i| self.totals.orientations[3 * side + i] as f64);
+            let (own, s, t) = (&rule.orientations, &phrase.orientations, &rule.target_orientations);
+            let found = orientations(self.options.reordering, three(own), three(s), three(t), all);
+            row.iter_mut().zip(found).for_each(|(value, p)| *value = log(p));
+        }
+        seen.iter_mut().zip(&rule.orientations).for_each(|(value, &count)| *value = count as f32);
+    }
+}
+
+/// The next record of the spool.
+fn read_record(file: &mut BufReader<File>, scratch: &Scratch, record: &mut Vec<u8>) -> Result<()> {
+    let mut length = [0; 4];
+    file.read_exact(&mut length).map_err(|e| scratch.error(e))?;
+    record.resize(u32::from_le_bytes(length) as usize, 0);
+    file.read_exact(record).map_err(|e| scratch.error(e))
+}

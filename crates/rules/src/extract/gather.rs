@@ -1,0 +1,277 @@
+//! From occurrences to rules: three sorts in bounded memory.
+//!
+//! Occurrences sorted by (source, target, links) give each rule's count, best links and orientation counts, and the
+//! totals of each source phrase; rules are numbered in this order and written to a spool. Rules sorted by (target,
+//! number) give the totals of each target phrase, and these, sorted by number, are read beside the spool.
+
+use crate::code::{phrase_length, put_number, put_phrase, take_number, take_phrase, take_u32};
+use crate::scratch::Spool;
+use crate::sort::{Sorted, Sorter};
+use dragoman_base::{Error, Result};
+
+/// Counts of counts that are kept, as in Moses.
+pub const COUNTS_OF_COUNTS: usize = 10;
+
+/// What is known about all rules together.
+#[derive(Debug, Default, Clone)]
+pub struct Totals {
+    /// Occurrences.
+    pub tokens: u64,
+    /// Rules.
+    pub rules: u32,
+    /// Source phrases.
+    pub phrases: u64,
+    /// Rules that were seen once, twice, ...; the first number is for none.
+    pub counts: [u64; COUNTS_OF_COUNTS + 1],
+    /// Orientation counts of all occurrences, six a model.
+    pub orientations: Vec<u64>,
+}
+
+/// Writes the record of one occurrence. `links` have the source offset in the high half and the target offset in
+/// the low half of each byte; `orientations` has three bits for each side of each model.
+pub fn put_occurrence(
+    bytes: &mut Vec<u8>,
+    source: &[u32],
+    target: &[u32],
+    links: impl Iterator<Item = u8>,
+    orientations: u32,
+) {
+    let from = bytes.len();
+    bytes.extend([0, 0]);
+    put_phrase(bytes, source);
+    put_phrase(bytes, target);
+    // Their number comes first, so that occurrences with the same links are neighbours.
+    let count = bytes.len();
+    bytes.push(0);
+    bytes.extend(links);
+    bytes[count] = (bytes.len() - count - 1) as u8;
+    bytes.extend((orientations as u16).to_be_bytes());
+    let length = (bytes.len() - from - 2) as u16;
+    bytes[from..from + 2].copy_from_slice(&length.to_le_bytes());
+}
+
+/// A rule while its occurrences pass.
+#[derive(Debug, Default, Clone)]
+struct Rule {
+    /// Code of the target phrase.
+    target: Vec<u8>,
+    count: u32,
+    orientations: Vec<u32>,
+    /// The links whose occurrences pass, and how many so far.
+    links: (Vec<u8>, u32),
+    /// The most frequent links, as Moses chooses them for p(target|source) and for p(source|target).
+    best: [(Vec<u8>, u32); 2],
+}
+
+/// Links as Moses compares them: for each word of one side the words that it is linked to.
+fn by_side(links: &[u8], side: usize) -> Vec<u8> {
+    let (own, other) = if side == 0 { (0, 4) } else { (4, 0) };
+    let mut pairs: Vec<(u8, u8)> = links.iter().map(|l| (l >> own & 15, l >> other & 15)).collect();
+    pairs.sort_unstable();
+    let mut sets = Vec::new();
+    let mut at = 0;
+    for (word, linked) in pairs {
+        sets.extend((at..word).map(|_| 0));
+        at = word;
+        sets.push(linked + 1);
+    }
+    sets
+}
+
+impl Rule {
+    /// The links that passed are complete: they may be the best ones. Of equally frequent ones Moses takes the
+    /// greatest.
+    fn settle(&mut self) {
+        let (links, count) = &self.links;
+        for (side, best) in self.best.iter_mut().enumerate() {
+            let better =
+                *count > best.1 || (*count == best.1 && by_side(links, side) > by_side(&best.0, side));
+            if *count > 0 && better {
+                best.0.clone_from(links);
+                best.1 = *count;
+            }
+        }
+        self.links.1 = 0;
+    }
+
+    fn add(&mut self, rest: &[u8]) {
+        let (links, last) = rest[1..].split_at(rest.len() - 3);
+        if self.links.1 > 0 && self.links.0 != links {
+            self.settle();
+        }
+        if self.links.1 == 0 {
+            self.links.0.clear();
+            self.links.0.extend_from_slice(links);
+        }
+        self.links.1 += 1;
+        self.count += 1;
+        let code = u16::from_be_bytes([last[0], last[1]]);
+        for (side, counts) in self.orientations.chunks_exact_mut(3).enumerate() {
+            counts[usize::from(code >> (2 * side) & 3)] += 1;
+        }
+    }
+}
+
+/// Puts the rules of one source phrase after the other.
+struct Gatherer {
+    spool: Spool,
+    by_target: Sorter,
+    totals: Totals,
+    width: usize,
+    /// Code of the source phrase that passes.
+    source: Vec<u8>,
+    rules: Vec<Rule>,
+    used: usize,
+    record: Vec<u8>,
+}
+
+impl Gatherer {
+    fn rule(&mut self, target: &[u8]) -> &mut Rule {
+        if self.used == self.rules.len() {
+            self.rules.push(Rule::default());
+        }
+        self.used += 1;
+        let rule = &mut self.rules[self.used - 1];
+        rule.target.clear();
+        rule.target.extend_from_slice(target);
+        rule.count = 0;
+        rule.orientations.clear();
+        rule.orientations.resize(self.width, 0);
+        rule.links.1 = 0;
+        rule.best.iter_mut().for_each(|best| best.1 = 0);
+        rule
+    }
+
+    /// The source phrase is complete: its rules get their numbers.
+    fn flush(&mut self) -> Result<()> {
+        let rules = &mut self.rules[..self.used];
+        if rules.is_empty() {
+            return Ok(());
+        }
+        rules.iter_mut().for_each(Rule::settle);
+        let count: u32 = rules.iter().map(|rule| rule.count).sum();
+        self.totals.phrases += 1;
+        self.totals.tokens += u64::from(count);
+        for (i, rule) in rules.iter().enumerate() {
+            self.record.clear();
+            self.record.push(u8::from(i == 0));
+            if i == 0 {
+                self.record.extend_from_slice(&self.source);
+                put_number(&mut self.record, count);
+                put_number(&mut self.record, rules.len() as u32);
+                for column in 0..self.width {
+                    put_number(&mut self.record, rules.iter().map(|rule| rule.orientations[column]).sum());
+                }
+            }
+            self.record.extend_from_slice(&rule.target);
+            put_number(&mut self.record, rule.count);
+            let best = &rule.best;
+            put_links(&mut self.record, &best[0].0);
+            put_links(&mut self.record, if best[0].0 == best[1].0 { &[] } else { &best[1].0 });
+            rule.orientations.iter().for_each(|&n| put_number(&mut self.record, n));
+            self.spool.write(&(self.record.len() as u32).to_le_bytes())?;
+            self.spool.write(&self.record)?;
+
+            self.record.clear();
+            self.record.extend_from_slice(&rule.target);
+            self.record.extend(self.totals.rules.to_be_bytes());
+            put_number(&mut self.record, rule.count);
+            rule.orientations.iter().for_each(|&n| put_number(&mut self.record, n));
+            self.by_target.push(&self.record)?;
+            self.totals.count(rule)?;
+        }
+        self.used = 0;
+        Ok(())
+    }
+}
+
+impl Totals {
+    fn count(&mut self, rule: &Rule) -> Result<()> {
+        let full = || Error::Invalid("more than 2^32 rules; extract shorter phrases".to_owned());
+        self.rules = self.rules.checked_add(1).ok_or_else(full)?;
+        if let Some(count) = self.counts.get_mut(rule.count as usize) {
+            *count += 1;
+        }
+        self.orientations.iter_mut().zip(&rule.orientations).for_each(|(sum, &n)| *sum += u64::from(n));
+        Ok(())
+    }
+}
+
+fn put_links(bytes: &mut Vec<u8>, links: &[u8]) {
+    bytes.push(links.len() as u8);
+    bytes.extend_from_slice(links);
+}
+
+/// Gathers sorted occurrences to rules: a spool of rules, and the rules by target phrase.
+pub fn gather(
+    mut sorted: Sorted,
+    models: usize,
+    spool: Spool,
+    by_target: Sorter,
+) -> Result<(Totals, Spool, Sorted)> {
+    let width = 6 * models;
+    let totals = Totals { orientations: vec![0; width], ..Totals::default() };
+    let (source, rules, record) = (Vec::new(), Vec::new(), Vec::new());
+    let mut gatherer = Gatherer { spool, by_target, totals, width, source, rules, used: 0, record };
+    while let Some(record) = sorted.next()? {
+        let first = phrase_length(record);
+        let both = first + phrase_length(&record[first..]);
+        if gatherer.source != record[..first] {
+            gatherer.flush()?;
+            gatherer.source.clear();
+            gatherer.source.extend_from_slice(&record[..first]);
+        }
+        let target = &record[first..both];
+        let same = gatherer.used > 0 && gatherer.rules[gatherer.used - 1].target == target;
+        let rule = if same { &mut gatherer.rules[gatherer.used - 1] } else { gatherer.rule(target) };
+        rule.add(&record[both..]);
+    }
+    gatherer.flush()?;
+    drop(sorted);
+    Ok((gatherer.totals, gatherer.spool, gatherer.by_target.finish()?))
+}
+
+/// Gives each rule the totals of its target phrase: count, number of rules, orientation counts, and what `extra`
+/// knows about the phrase; sorted by rule.
+pub fn join_targets(
+    mut by_target: Sorted,
+    models: usize,
+    mut by_rule: Sorter,
+    extra: impl Fn(&[u32]) -> u32,
+) -> Result<Sorted> {
+    let mut target = Vec::new();
+    let (mut rules, mut sums) = (Vec::new(), vec![0; 6 * models + 1]);
+    let (mut words, mut record) = (Vec::new(), Vec::new());
+    let mut flush = |target: &[u8], rules: &mut Vec<u32>, sums: &mut Vec<u32>| -> Result<()> {
+        if rules.is_empty() {
+            return Ok(());
+        }
+        take_phrase(&mut &*target, &mut words);
+        let extra = extra(&words);
+        for rule in rules.iter() {
+            record.clear();
+            record.extend(rule.to_be_bytes());
+            put_number(&mut record, rules.len() as u32);
+            put_number(&mut record, extra);
+            sums.iter().for_each(|&sum| put_number(&mut record, sum));
+            by_rule.push(&record)?;
+        }
+        rules.clear();
+        sums.fill(0);
+        Ok(())
+    };
+    while let Some(mut rest) = by_target.next()? {
+        let length = phrase_length(rest);
+        if target != rest[..length] {
+            flush(&target, &mut rules, &mut sums)?;
+            target.clear();
+            target.extend_from_slice(&rest[..length]);
+        }
+        rest = &rest[length..];
+        rules.push(take_u32(&mut rest));
+        sums.iter_mut().for_each(|sum| *sum += take_number(&mut rest));
+    }
+    flush(&target, &mut rules, &mut sums)?;
+    drop(by_target);
+    by_rule.finish()
+}

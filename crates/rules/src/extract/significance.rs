@@ -1,0 +1,151 @@
+//! Significance pruning (Johnson, Martin, Foster and Kuhn 2007): is it by chance that the two phrases of a rule share
+//! sentence pairs? Fisher's exact test on how many sentence pairs have the one, the other, and both.
+
+use dragoman_base::Result;
+use rayon::prelude::*;
+use std::ops::Range;
+
+/// Stands behind every sentence, so that no phrase reaches into the next.
+const END: u32 = u32::MAX;
+
+/// All sentences of one side, and where every phrase begins in them: a suffix array.
+#[derive(Debug)]
+pub struct Corpus {
+    words: Vec<u32>,
+    /// First word of each sentence, and the end.
+    starts: Vec<u32>,
+    suffixes: Vec<u32>,
+}
+
+impl Default for Corpus {
+    fn default() -> Self {
+        Self { words: Vec::new(), starts: vec![0], suffixes: Vec::new() }
+    }
+}
+
+impl Corpus {
+    /// Adds a sentence.
+    pub fn push(&mut self, words: &[u32]) -> Result<()> {
+        self.words.extend_from_slice(words);
+        self.words.push(END);
+        let full = "more than 2^32 words for the significance test".to_owned();
+        let end = u32::try_from(self.words.len()).map_err(|_| dragoman_base::Error::Invalid(full))?;
+        self.starts.push(end);
+        Ok(())
+    }
+
+    /// The words at `at`, no more than `length`.
+    fn phrase(&self, at: u32, length: usize) -> &[u32] {
+        &self.words[at as usize..self.words.len().min(at as usize + length)]
+    }
+
+    /// Sorts the beginnings of phrases up to `length` words.
+    pub fn index(&mut self, length: usize) {
+        let mut suffixes: Vec<u32> = (0..self.words.len() as u32).collect();
+        let phrase = |at: u32| self.phrase(at, length);
+        suffixes.par_sort_unstable_by(|&a, &b| phrase(a).cmp(phrase(b)).then(a.cmp(&b)));
+        self.suffixes = suffixes;
+    }
+
+    fn sentence_of(&self, at: u32) -> usize {
+        self.starts.partition_point(|&start| start <= at) - 1
+    }
+
+    fn sentence(&self, index: usize) -> &[u32] {
+        &self.words[self.starts[index] as usize..self.starts[index + 1] as usize]
+    }
+
+    /// Where a phrase begins, as a range of the suffix array.
+    fn find(&self, phrase: &[u32]) -> Range<usize> {
+        let order = |&at: &u32| self.phrase(at, phrase.len()).cmp(phrase);
+        let from = self.suffixes.partition_point(|at| order(at).is_lt());
+        from..from + self.suffixes[from..].partition_point(|at| order(at).is_le())
+    }
+
+    /// The sentences that have a phrase, in order.
+    pub fn sentences(&self, phrase: &[u32]) -> Vec<u32> {
+        let mut found: Vec<u32> =
+            self.suffixes[self.find(phrase)].iter().map(|&at| self.sentence_of(at) as u32).collect();
+        found.sort_unstable();
+        found.dedup();
+        found
+    }
+
+    /// How many of these sentences have a phrase.
+    fn count_in(&self, sentences: &[u32], phrase: &[u32]) -> usize {
+        let has = |&&index: &&u32| self.sentence(index as usize).windows(phrase.len()).any(|w| w == phrase);
+        sentences.iter().filter(has).count()
+    }
+
+    /// Number of sentences.
+    pub fn len(&self) -> usize {
+        self.starts.len() - 1
+    }
+}
+
+/// Both sides, and logarithms of factorials.
+#[derive(Debug)]
+pub struct Test {
+    pub source: Corpus,
+    pub target: Corpus,
+    factorials: Vec<f64>,
+    /// Rules whose negative log probability is below this are dropped.
+    threshold: f64,
+}
+
+/// Where rules are cut off.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Threshold {
+    /// Just above the value of a rule that was seen once, whose phrases were seen once: such rules are dropped.
+    AlphaPlus,
+    /// Just below it: such rules are kept.
+    AlphaMinus,
+    /// A negative natural log probability.
+    Value(f64),
+}
+
+impl Test {
+    /// Indexes both sides.
+    pub fn new(mut source: Corpus, mut target: Corpus, length: usize, threshold: Threshold) -> Self {
+        rayon::join(|| source.index(length), || target.index(length));
+        let mut factorials = vec![0.0];
+        for n in 1..=source.len() {
+            factorials.push(factorials[n - 1] + (n as f64).ln());
+        }
+        let alpha = (source.len() as f64).ln();
+        let threshold = match threshold {
+            Threshold::AlphaPlus => alpha + 0.01,
+            Threshold::AlphaMinus => alpha - 0.01,
+            Threshold::Value(value) => value,
+        };
+        Self { source, target, factorials, threshold }
+    }
+
+    /// Number of sentence pairs with both phrases; the sentences with the source phrase and the number of those with
+    /// the target phrase are known.
+    fn joint(&self, sources: &[u32], targets: u32, source: &[u32], target: &[u32]) -> usize {
+        if sources.len() <= targets as usize {
+            self.target.count_in(sources, target)
+        } else {
+            self.source.count_in(&self.target.sentences(target), source)
+        }
+    }
+
+    /// Negative log of the probability that at least `joint` of all pairs have both phrases by chance.
+    pub fn value(&self, joint: usize, source: usize, target: usize) -> f64 {
+        let all = self.source.len();
+        let choose = |n: usize, k: usize| self.factorials[n] - self.factorials[k] - self.factorials[n - k];
+        let least = (source + target).saturating_sub(all);
+        let logs: Vec<f64> = (joint.max(least)..=source.min(target))
+            .map(|k| choose(source, k) + choose(all - source, target - k) - choose(all, target))
+            .collect();
+        let most = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        -(most + logs.iter().map(|log| (log - most).exp()).sum::<f64>().ln())
+    }
+
+    /// Whether a rule is significant.
+    pub fn passes(&self, sources: &[u32], targets: u32, source: &[u32], target: &[u32]) -> bool {
+        let joint = self.joint(sources, targets, source, target);
+        self.value(joint, sources.len(), targets as usize) >= self.threshold
+    }
+}
