@@ -19,9 +19,11 @@ __all__ = [
     "Names",
     "NativeMetric",
     "NativeReferences",
+    "NativeSystem",
     "NbestReader",
     "NbestWriter",
     "Texts",
+    "TranslationStream",
     "align_weights",
     "best_per_group",
     "bootstrap_sums",
@@ -428,7 +430,6 @@ def read_links(path: str, texts: tuple[Texts, Texts] | None) -> _Links: ...
 def write_links(path: str, links: _Links) -> None: ...
 def read_gold(path: str) -> tuple[_Links, _Links]: ...
 def score_links(found: _Links, sure: _Links, possible: _Links) -> tuple[int, int, int, int]: ...
-
 def rules_extract(
     files: tuple[str, str, str],
     out: str,
@@ -501,3 +502,38 @@ class RuleTable:
         memory: str,
     ) -> None:
         """Writes Moses' tables."""
+
+_Demands: TypeAlias = tuple[list[tuple[int, int, str, float]], bool, list[int], list[tuple[int, int]]]
+_Translations: TypeAlias = tuple[_I64, Texts, _F64, _I64, npt.NDArray[np.uint32], _F64, Texts, Texts, list[bool]]
+
+@final
+class NativeSystem:
+    def __new__(cls, tables: list[str], parts: list[tuple[str, str, list[tuple[str, str]]]]) -> NativeSystem: ...
+    @property
+    def names(self) -> Names: ...
+    @property
+    def dense(self) -> int: ...
+    def translate(
+        self,
+        lines: Texts,
+        weights: _F64,
+        settings: object,
+        demands: list[_Demands] | None = None,
+        targets: Texts | None = None,
+        threads: int | None = None,
+    ) -> _Translations: ...
+    def explain(
+        self, line: str, weights: _F64, settings: object
+    ) -> tuple[float, list[tuple[int, int, str, str, list[tuple[int, float]]]]]: ...
+    def lattice(
+        self, line: str, weights: _F64, settings: object, demands: _Demands | None = None
+    ) -> tuple[int, list[int], list[tuple[int, int, str, tuple[int, int], float, list[tuple[int, float]]]]]: ...
+
+@final
+class TranslationStream:
+    def __new__(
+        cls, system: NativeSystem, weights: _F64, settings: object, threads: int, window: int
+    ) -> TranslationStream: ...
+    def push(self, line: str, demands: _Demands | None = None) -> None: ...
+    def close(self) -> None: ...
+    def take(self) -> _Translations | None: ...

@@ -159,9 +159,7 @@ def seal(
     weights.save(path / _WEIGHTS, Weights(start.names, np.asarray(start.values, dtype=np.float64)))
     named = [str(part.options["path"]) for part in parts if "path" in part.options]
     names = list(dict.fromkeys([*tables, *named, *extra]))
-    files = [
-        {"path": name, "bytes": (path / name).stat().st_size, "hash": file_hash(path / name)} for name in names
-    ]
+    files = [{"path": name, "bytes": (path / name).stat().st_size, "hash": file_hash(path / name)} for name in names]
     content = {
         "format": _FORMAT,
         "version": VERSION,

@@ -97,7 +97,11 @@ def convert(path: str | PathLike[str], folder: str | PathLike[str]) -> Model:
 
 def _search(ini: Ini, limit: int) -> dict[str, int]:
     search = {"options": limit}
-    for name, field_name in (("distortion-limit", "distortion"), ("stack", "stack"), ("cube-pruning-pop-limit", "pops")):
+    for name, field_name in (
+        ("distortion-limit", "distortion"),
+        ("stack", "stack"),
+        ("cube-pruning-pop-limit", "pops"),
+    ):
         if name in ini.settings:
             search[field_name] = int(ini.settings[name][-1])
     return search

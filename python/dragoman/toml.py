@@ -26,11 +26,12 @@ def load(path: str | os.PathLike[str], what: str) -> dict[str, Any]:
     """Reads a file; `what` is what it should hold, for the message if it does not."""
     name = os.fspath(path)
     try:
-        return tomllib.loads(Path(name).read_text(encoding="utf-8"))
+        content: dict[str, Any] = tomllib.loads(Path(name).read_text(encoding="utf-8"))
     except OSError as error:
         raise InputError(f"{name}: {error.strerror}", name) from None
     except ValueError as error:  # of the decoder or of TOML
         raise InputError(f"{name}: expected {what} in TOML, but {error}", name) from None
+    return content
 
 
 def dumps(table: Mapping[str, Any]) -> str:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import sys
 from collections.abc import Iterator, Mapping
 from itertools import count
 from pathlib import Path
@@ -20,18 +19,15 @@ from dragoman._core import VERSION, Names
 from dragoman.config import closest
 from dragoman.errors import InputError
 from dragoman.files import write_text
+from dragoman.toml import key
+from dragoman.toml import load as load_toml
+from dragoman.toml import value as toml_value
 from dragoman.types import Weights
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 __all__ = ["load", "save"]
 
 _KEYS = ("weights", "info")
 _COMPONENT = re.compile(r"(.+)\[(0|[1-9][0-9]{0,8})\]", re.DOTALL)
-_BARE = re.compile(r"[A-Za-z0-9_-]+")
 
 
 def save(path: str | os.PathLike[str], weights: Weights, info: Mapping[str, str | int | float] | None = None) -> None:
@@ -41,8 +37,8 @@ def save(path: str | os.PathLike[str], weights: Weights, info: Mapping[str, str 
     if Path(path).suffix == ".json":
         lines = json.dumps({"weights": groups, "info": about}, indent=1, ensure_ascii=False).split("\n")
     else:
-        lines = ["[weights]", *(f"{_key(name)} = {_value(value)}" for name, value in groups.items()), ""]
-        lines += ["[info]", *(f"{_key(name)} = {_value(value)}" for name, value in about.items())]
+        lines = ["[weights]", *(f"{key(name)} = {toml_value(value)}" for name, value in groups.items()), ""]
+        lines += ["[info]", *(f"{key(name)} = {toml_value(value)}" for name, value in about.items())]
     write_text(path, lines)
 
 
@@ -70,20 +66,17 @@ def load(path: str | os.PathLike[str]) -> Weights:
 
 
 def _parse(name: str) -> dict[str, Any]:
+    if not name.endswith(".json"):
+        return load_toml(name, "weights")
     try:
-        text = Path(name).read_text(encoding="utf-8")
-        content = json.loads(text) if name.endswith(".json") else tomllib.loads(text)
+        content = json.loads(Path(name).read_text(encoding="utf-8"))
     except OSError as error:
         raise InputError(f"{name}: {error.strerror}", name) from None
-    except ValueError as error:  # of the decoder, of JSON or of TOML
-        raise InputError(f"{name}: expected weights in {_form(name)}, but {error}", name) from None
+    except ValueError as error:  # of the decoder or of JSON
+        raise InputError(f"{name}: expected weights in JSON, but {error}", name) from None
     if not isinstance(content, dict):
         raise InputError(f"{name}: expected an object with `weights` in it", name)
     return content
-
-
-def _form(name: str) -> str:
-    return "JSON" if name.endswith(".json") else "TOML"
 
 
 def _grouped(weights: Mapping[str, float]) -> dict[str, float | list[float]]:
@@ -118,18 +111,3 @@ def _flattened(path: str, table: Mapping[str, Any]) -> Iterator[tuple[str, float
             if isinstance(v, bool) or not isinstance(v, (int, float)) or not np.isfinite(v):
                 raise InputError(f"{path}: expected a finite number as the weight of `{name}`, found `{v}`", path)
             yield (f"{name}[{k}]" if isinstance(value, list) else name), float(v)
-
-
-def _key(name: str) -> str:
-    return name if _BARE.fullmatch(name) else _string(name)
-
-
-def _value(value: str | float | list[float]) -> str:
-    if isinstance(value, list):
-        return "[" + ", ".join(map(repr, value)) + "]"
-    return _string(value) if isinstance(value, str) else repr(value)
-
-
-def _string(text: str) -> str:
-    # A JSON string is a TOML basic string as well, but for the delete character, which TOML wants escaped.
-    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

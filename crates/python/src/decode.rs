@@ -19,6 +19,7 @@ use std::time::Duration;
 
 /// How to search, read from the fields of a Python object.
 #[derive(FromPyObject)]
+#[allow(clippy::struct_excessive_bools)] // options of a call, not states
 pub struct PySettings {
     stack: usize,
     pops: usize,
@@ -182,7 +183,7 @@ fn weights_of(weights: &PyReadonlyArray1<'_, f64>) -> PyResult<Vec<f32>> {
     Ok(weights.as_slice()?.iter().map(|&w| w as f32).collect())
 }
 
-fn demand<'a>(target: Option<&'a Reference>) -> Option<&'a dyn StateFeature> {
+fn demand(target: Option<&Reference>) -> Option<&dyn StateFeature> {
     target.map(|target| target as &dyn StateFeature)
 }
 

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from dragoman._core import VERSION
-from dragoman.cli import align, lm, nbest, rules, score, tune
+from dragoman.cli import align, lm, nbest, rules, score, translate, tune
 from dragoman.cli.arguments import Command
 from dragoman.errors import DragomanError
 
@@ -57,6 +57,8 @@ dragoman.add_command(tune.rerank)
 dragoman.add_command(nbest.nbest)
 dragoman.add_command(lm.lm)
 dragoman.add_command(align.align)
+dragoman.add_command(translate.translate)
+dragoman.add_command(translate.model)
 dragoman.add_command(rules.rules)
 
 

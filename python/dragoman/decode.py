@@ -1,0 +1,390 @@
+"""The decoder: translates with a model, and gives n-best lists, lattices, alignments and explanations.
+
+>>> decoder = Decoder("model")                                                # doctest: +SKIP
+>>> decoder.translate(["ein haus"])                                           # doctest: +SKIP
+['a house']
+>>> candidates = decoder.nbest(["ein haus"], size=100)                        # doctest: +SKIP
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from os import PathLike
+from typing import Any
+
+import numpy as np
+
+from dragoman._core import NativeSystem, TranslationStream
+from dragoman.config import closest
+from dragoman.errors import OptionError
+from dragoman.model import Model, Option, Part
+from dragoman.types import F64, I64, Candidates, Features, Hypotheses, Metric, Names, Texts, Weights
+
+__all__ = ["Arc", "Decoder", "Demands", "Derivation", "Lattice", "Phrase", "Search", "mbr"]
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """How widely to search, and among what."""
+
+    stack: int = 400
+    """Hypotheses that each stack keeps."""
+    pops: int = 600
+    """Hypotheses that each stack takes from the cube, best first; 0 makes them all (stack search)."""
+    threshold: float = float("inf")
+    """Hypotheses worse than the stack's best by more than this are dropped."""
+    distortion: int = 6
+    """Source words that a jump may skip: 0 is monotone, -1 is no limit."""
+    options: int = 20
+    """Translations of a source phrase that are kept, from each table; 0 keeps all."""
+    drop_unknown: bool = False
+    """Leaves out words that no table knows; else they are copied."""
+    deadline: float = 0.0
+    """Seconds for a sentence, after which the search goes on greedily; 0 is no limit. Such results depend on the
+    machine."""
+    memory: int = 1 << 30
+    """Bytes for a sentence, after which the search goes on greedily."""
+    markup: bool = False
+    """Reads `<n translation="...">`, `<wall/>` and `<zone>` in the input; else `<` is just text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Demands:
+    """What the writer of a sentence asks of its translation. Spans are (first word, word after the last)."""
+
+    given: Sequence[tuple[int, int, str, float]] = ()
+    """Translations of spans with their log probabilities."""
+    exclusive: bool = True
+    """Whether given translations rule out others for their words."""
+    walls: Sequence[int] = ()
+    """All before such a position is translated before anything after it."""
+    zones: Sequence[tuple[int, int]] = ()
+    """Spans that are translated in one go."""
+
+    def _native(self) -> tuple[list[tuple[int, int, str, float]], bool, list[int], list[tuple[int, int]]]:
+        return list(self.given), self.exclusive, list(self.walls), list(self.zones)
+
+
+@dataclass(frozen=True, slots=True)
+class _Settings:
+    """All that one call wants, as the native side reads it."""
+
+    stack: int
+    pops: int
+    threshold: float
+    distortion: int
+    options: int
+    drop_unknown: bool
+    deadline: float
+    memory: int
+    markup: bool
+    size: int = 1
+    distinct: bool = True
+    factor: int = 1000
+    features: bool = False
+    explain: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Phrase:
+    """A step of a derivation: a source span, what it became, and what each feature says about it."""
+
+    start: int
+    end: int
+    source: str
+    target: str
+    origin: str
+    """`rule`, `unknown` or `given`."""
+    features: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Derivation:
+    """The best derivation of a sentence, explained."""
+
+    score: float
+    phrases: Sequence[Phrase]
+    weights: Mapping[str, float] = field(repr=False)
+
+    @property
+    def text(self) -> str:
+        """The translation."""
+        return " ".join(phrase.target for phrase in self.phrases if phrase.target)
+
+
+@dataclass(frozen=True, slots=True)
+class Arc:
+    """A phrase of a lattice, from a node to a later one."""
+
+    start: int
+    end: int
+    text: str
+    span: tuple[int, int]
+    """Source words: first, one after the last."""
+    score: float
+    """What it adds to the model score."""
+    features: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Lattice:
+    """The recombined search graph: every path from node 0 to a final node is a derivation."""
+
+    nodes: int
+    finals: Sequence[int]
+    arcs: Sequence[Arc]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON form: `{"nodes": 3, "finals": [2], "arcs": [[0, 1, "a", [0, 1], -1.5, {"LM": -2}], ...]}`."""
+        arcs = [[a.start, a.end, a.text, list(a.span), a.score, dict(a.features)] for a in self.arcs]
+        return {"nodes": self.nodes, "finals": list(self.finals), "arcs": arcs}
+
+    def to_openfst(self) -> str:
+        """OpenFST's text form, a word an arc, with minus the score as the weight of a phrase's first word."""
+        lines = []
+        extra = self.nodes
+        for arc in self.arcs:
+            words = arc.text.split() or ["<eps>"]
+            state, weight = arc.start, -arc.score
+            for place, word in enumerate(words):
+                last = place + 1 == len(words)
+                target = arc.end if last else extra
+                extra += not last
+                lines.append(f"{state}\t{target}\t{word}\t{word}\t{weight:.6f}")
+                state, weight = target, 0.0
+        return "\n".join([*lines, *map(str, self.finals), ""])
+
+
+class Decoder:
+    """Translates with a model. The tables are mapped and shared; weights may change with every call.
+
+    `model` is a folder that `dragoman train` made, or an opened `Model`.
+    """
+
+    def __init__(
+        self,
+        model: str | PathLike[str] | Model,
+        *,
+        weights: Weights | None = None,
+        search: Search | None = None,
+        threads: int | None = None,
+    ) -> None:
+        self.model = model if isinstance(model, Model) else Model.open(model)
+        tables = [os.fspath(self.model.folder / name) for name in self.model.tables]
+        self._system = NativeSystem(tables, [_native(self.model, part) for part in self.model.parts])
+        self.search = search if search is not None else _wanted(self.model)
+        self.threads = threads
+        self.weights = self._checked(self.model.weights if weights is None else weights)
+
+    @property
+    def names(self) -> Names:
+        """The names of all features; it grows as sparse ones are met."""
+        return self._system.names
+
+    @property
+    def dense(self) -> list[str]:
+        """The features that every derivation has."""
+        return self.names.to_list()[: self._system.dense]
+
+    def translate(
+        self,
+        lines: Sequence[str] | Texts,
+        *,
+        weights: Weights | None = None,
+        demands: Sequence[Demands] | None = None,
+    ) -> list[str]:
+        """The best translation of each line; an empty line's is empty. Words stand between blanks on both sides."""
+        return self._run(lines, weights, self._settings(), demands).texts.to_list()
+
+    def nbest(
+        self,
+        lines: Sequence[str] | Texts,
+        size: int = 100,
+        *,
+        distinct: bool = True,
+        features: bool = True,
+        weights: Weights | None = None,
+        demands: Sequence[Demands] | None = None,
+    ) -> Candidates:
+        """The best translations of each line with features, scores and alignments, sorted by score.
+
+        `distinct` lists every text once, by its best derivation.
+        """
+        if size < 1:
+            raise OptionError(f"expected a list of at least 1 translation, found {size}")
+        settings = replace(self._settings(), size=size, distinct=distinct, features=features)
+        return self._run(lines, weights, settings, demands)
+
+    def force(
+        self, lines: Sequence[str] | Texts, targets: Sequence[str] | Texts, *, weights: Weights | None = None
+    ) -> Candidates:
+        """The best derivation of each given target (constrained decoding); an empty list where there is none.
+
+        Only options that fit the target take part, all of them, and the distortion limit holds.
+        """
+        if len(lines) != len(targets):
+            raise OptionError(f"expected a target for each of {len(lines)} lines, found {len(targets)}")
+        settings = replace(self._settings(), features=True, options=0)
+        return self._run(lines, weights, settings, None, _texts(targets))
+
+    def explain(self, line: str, *, weights: Weights | None = None) -> Derivation:
+        """The best derivation of a line with every feature's value."""
+        used = self._checked(weights) if weights is not None else self.weights
+        score, steps = self._system.explain(line, used.align(self.names), self._settings())
+        names, words = self.names, line.split()
+        phrases = [
+            Phrase(start, end, " ".join(words[start:end]), text, origin, _named(names, rows))
+            for start, end, text, origin, rows in steps
+        ]
+        return Derivation(score, phrases, used.to_dict())
+
+    def lattice(
+        self,
+        line: str,
+        *,
+        features: bool = False,
+        weights: Weights | None = None,
+        demands: Demands | None = None,
+    ) -> Lattice:
+        """The recombined search graph of a line."""
+        used = self._checked(weights) if weights is not None else self.weights
+        settings = replace(self._settings(), features=features)
+        wanted = None if demands is None else demands._native()
+        nodes, finals, arcs = self._system.lattice(line, used.align(self.names), settings, wanted)
+        names = self.names
+        made = [Arc(a, b, text, span, score, _named(names, rows)) for a, b, text, span, score, rows in arcs]
+        return Lattice(nodes, finals, made)
+
+    def stream(
+        self,
+        lines: Iterable[str | tuple[str, Demands]],
+        size: int = 1,
+        *,
+        distinct: bool = True,
+        features: bool = False,
+        weights: Weights | None = None,
+    ) -> Iterator[Candidates]:
+        """Translates lines as they come, in their order, on all threads, with few of them in memory.
+
+        Each item is the list of one line, as `nbest` gives it.
+        """
+        used = self._checked(weights) if weights is not None else self.weights
+        settings = replace(self._settings(), size=size, distinct=distinct, features=features)
+        threads = self.threads or os.cpu_count() or 1
+        pool = TranslationStream(self._system, used.align(self.names), settings, threads, 64 * threads)
+        failed: list[BaseException] = []
+
+        def feed() -> None:
+            try:
+                for item in lines:
+                    line, demands = (item, None) if isinstance(item, str) else (item[0], item[1]._native())
+                    pool.push(line, demands)
+            except BaseException as error:  # told to the taker, below
+                failed.append(error)
+            finally:
+                pool.close()
+
+        threading.Thread(target=feed, daemon=True).start()
+        number = 0
+        while (columns := pool.take()) is not None:
+            yield self._candidates(columns, Texts([str(number)]))
+            number += 1
+        if failed:
+            raise failed[0]
+
+    def _settings(self) -> _Settings:
+        return _Settings(**{f.name: getattr(self.search, f.name) for f in fields(Search)})
+
+    def _checked(self, weights: Weights) -> Weights:
+        """Refuses weights of features that the model does not have."""
+        names = self.names
+        for name in weights.names.to_list():
+            if names.get(name) is None:
+                raise OptionError(f"the model has no feature `{name}`; {closest(name, self.dense)}")
+        return weights
+
+    def _run(
+        self,
+        lines: Sequence[str] | Texts,
+        weights: Weights | None,
+        settings: _Settings,
+        demands: Sequence[Demands] | None,
+        targets: Texts | None = None,
+    ) -> Candidates:
+        used = self._checked(weights) if weights is not None else self.weights
+        texts = _texts(lines)
+        if demands is not None and len(demands) != len(texts):
+            raise OptionError(f"expected demands for each of {len(texts)} lines, found {len(demands)}")
+        wanted = None if demands is None else [d._native() for d in demands]
+        columns = self._system.translate(texts, used.align(self.names), settings, wanted, targets, self.threads)
+        return self._candidates(columns, Texts([str(i) for i in range(len(texts))]))
+
+    def _candidates(self, columns: Any, ids: Texts) -> Candidates:
+        starts, texts, scores, rows, features, values, links, _, _ = columns
+        listed = Features(self.names, rows, features, values)
+        return Candidates(ids, starts, texts, listed, totals=scores, alignments=links)
+
+
+def _texts(lines: Sequence[str] | Texts) -> Texts:
+    return lines if isinstance(lines, Texts) else Texts(list(lines))
+
+
+def _native(model: Model, part: Part) -> tuple[str, str, list[tuple[str, str]]]:
+    options = {**part.options}
+    if "path" in options:
+        options["path"] = os.fspath(model.folder / str(options["path"]))
+    return part.kind, part.name, [(name, _plain(value)) for name, value in options.items()]
+
+
+def _plain(value: Option) -> str:
+    return ",".join(value) if isinstance(value, (list, tuple)) else str(value)
+
+
+def _wanted(model: Model) -> Search:
+    known = {f.name for f in fields(Search)}
+    for name in model.search:
+        if name not in known:
+            raise OptionError(f"{model.folder}: unknown search setting `{name}`; {closest(name, known)}")
+    return Search(**model.search)
+
+
+def _named(names: Names, rows: Sequence[tuple[int, float]]) -> dict[str, float]:
+    summed: dict[str, float] = {}
+    for feature, value in rows:
+        name = names[feature]
+        summed[name] = summed.get(name, 0.0) + value
+    return summed
+
+
+def mbr(candidates: Candidates, metric: Metric, scale: float = 1.0) -> I64:
+    """For each sentence the candidate with the least expected loss (the row; -1 where there is none).
+
+    Candidates are believed with probability proportional to exp(scale x model score); the loss is the metric's, for a
+    candidate against each other one as the reference.
+    """
+    if candidates.totals is None:
+        raise OptionError("minimum Bayes risk needs the model scores of the candidates")
+    chosen = np.full(len(candidates), -1, dtype=np.int64)
+    level = metric.sentence_level()
+    sign = 1.0 if metric.higher_is_better else -1.0
+    for sentence, (first, last) in enumerate(zip(candidates.starts[:-1], candidates.starts[1:], strict=True)):
+        if last > first:
+            rows = np.arange(first, last, dtype=np.int64)
+            gains = sign * _pairwise(candidates.texts.take(rows), level)
+            logits = scale * candidates.totals[rows]
+            belief = np.exp(logits - logits.max())
+            chosen[sentence] = first + int(np.argmax(gains @ (belief / belief.sum())))
+    return chosen
+
+
+def _pairwise(texts: Texts, metric: Metric) -> F64:
+    """The score of each text (row) against each (column) as its reference."""
+    count = len(texts)
+    references = metric.prepare([[text] for text in texts.to_list()])
+    every = np.arange(count, dtype=np.int64)
+    pairs = Hypotheses(texts.take(np.tile(every, count)), np.repeat(every, count))
+    scores: F64 = metric.score(references.statistics(pairs)).reshape(count, count).T
+    return scores
