@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from dragoman._core import VERSION
-from dragoman.cli import align, lm, nbest, score, tune
+from dragoman.cli import align, clusters, corpus, lm, nbest, score, tune
 from dragoman.cli.arguments import Command
 from dragoman.errors import DragomanError
 
@@ -57,6 +57,11 @@ dragoman.add_command(tune.rerank)
 dragoman.add_command(nbest.nbest)
 dragoman.add_command(lm.lm)
 dragoman.add_command(align.align)
+dragoman.add_command(clusters.classes)
+dragoman.add_command(corpus.clean)
+dragoman.add_command(corpus.tokenize)
+dragoman.add_command(corpus.detokenize)
+dragoman.add_command(corpus.truecase)
 
 
 def main(arguments: list[str] | None = None) -> None:
