@@ -11,6 +11,9 @@ __all__ = [
     "AlignModel",
     "AlignTrainer",
     "CandidateLists",
+    "ClassCounts",
+    "ClassTable",
+    "CorpusCleaner",
     "JudgedLists",
     "LinePool",
     "LmMixture",
@@ -24,6 +27,7 @@ __all__ = [
     "NbestWriter",
     "Texts",
     "TranslationStream",
+    "TruecaseModel",
     "align_weights",
     "best_per_group",
     "bootstrap_sums",
@@ -32,12 +36,14 @@ __all__ = [
     "lm_estimate",
     "lm_merge",
     "nbest_stat",
+    "normalise_lines",
     "read_gold",
     "read_lines",
     "read_links",
     "score_links",
     "shuffle_sums",
     "symmetrise_links",
+    "truecase_undo",
     "write_lines",
     "write_links",
 ]
@@ -537,3 +543,72 @@ class TranslationStream:
     def push(self, line: str, demands: _Demands | None = None) -> None: ...
     def close(self) -> None: ...
     def take(self) -> _Translations | None: ...
+
+@final
+class ClassCounts:
+    """Unigrams and bigrams of a text."""
+
+    @staticmethod
+    def of_file(path: str, factor: int | None) -> ClassCounts: ...
+    @staticmethod
+    def of_texts(texts: Texts, factor: int | None) -> ClassCounts: ...
+    def figures(self) -> tuple[int, int, int, int]: ...
+    def cluster(
+        self,
+        classes: int,
+        effort: tuple[int, int, int, int, int],
+        seed: int,
+        threads: int | None = None,
+        progress: Callable[[int], None] | None = None,
+    ) -> tuple[ClassTable, float]: ...
+
+@final
+class ClassTable:
+    """Words and their classes."""
+
+    def __new__(cls, words: Texts, classes: npt.NDArray[np.uint32]) -> ClassTable: ...
+    @staticmethod
+    def read(path: str) -> ClassTable: ...
+    def write(self, path: str) -> None: ...
+    def words(self) -> Texts: ...
+    def classes(self) -> npt.NDArray[np.uint32]: ...
+    def get(self, word: str) -> int | None: ...
+    def apply(self, texts: Texts) -> Texts: ...
+
+@final
+class CorpusCleaner:
+    """A cleaning run, batch by batch."""
+
+    def __new__(
+        cls,
+        inputs: Sequence[tuple[str, str, str, str]],
+        exclude: Sequence[str],
+        outputs: tuple[str, str],
+        form: str,
+        bars: str,
+        limits: tuple[int, int, int, float],
+        switches: tuple[bool, bool, bool, bool],
+    ) -> CorpusCleaner: ...
+    def read(self, count: int) -> tuple[Texts, Texts] | None: ...
+    def write(self, source: Texts, target: Texts) -> None: ...
+    def finish(self) -> tuple[int, int, list[tuple[str, int, list[tuple[int, int]]]], int, int]: ...
+    def abandon(self) -> None: ...
+
+@final
+class TruecaseModel:
+    """The forms of words inside sentences."""
+
+    @staticmethod
+    def of_files(paths: Sequence[str], factored: bool) -> TruecaseModel: ...
+    @staticmethod
+    def of_texts(texts: Texts, factored: bool) -> TruecaseModel: ...
+    @staticmethod
+    def read(path: str) -> TruecaseModel: ...
+    def write(self, path: str) -> None: ...
+    def __len__(self) -> int: ...
+    def best(self, word: str) -> str | None: ...
+    def apply(self, texts: Texts, factored: bool) -> Texts: ...
+    def apply_file(self, path: str, out: str, factored: bool) -> None: ...
+
+def truecase_undo(texts: Texts, factored: bool) -> Texts: ...
+def normalise_lines(texts: Texts, form: str) -> Texts: ...

@@ -61,7 +61,8 @@ impl<'g> Nbest<'g> {
     pub fn new(graph: &'g Graph) -> Self {
         let mut best = vec![0.0; graph.nodes.len()];
         for node in 0..graph.nodes.len() as u32 {
-            let ways = graph.ways(node).map(|arc| best[graph.arcs[arc as usize].from as usize] + graph.gain(arc));
+            let ways =
+                graph.ways(node).map(|arc| best[graph.arcs[arc as usize].from as usize] + graph.gain(arc));
             if let Some(score) = ways.reduce(f64::max) {
                 best[node as usize] = score;
             }
@@ -130,7 +131,8 @@ impl<'g> Nbest<'g> {
         let heap: BinaryHeap<Entry> = if node as usize == root {
             self.graph.finals.iter().map(|&end| entry(end, self.best[end as usize])).collect()
         } else {
-            let score = |arc: u32| self.best[self.graph.arcs[arc as usize].from as usize] + self.graph.gain(arc);
+            let score =
+                |arc: u32| self.best[self.graph.arcs[arc as usize].from as usize] + self.graph.gain(arc);
             self.graph.ways(node).map(|arc| entry(arc, score(arc))).collect()
         };
         let list = &mut self.lists[node as usize];

@@ -42,7 +42,9 @@ impl Input {
         let spans = self.forced.iter().map(|f| (f.from, f.to)).chain(self.zones.iter().copied());
         for (from, to) in spans {
             if from >= to || to > length {
-                return Err(Error::Invalid(format!("span {from}-{to} does not lie in a sentence of {length} words")));
+                return Err(Error::Invalid(format!(
+                    "span {from}-{to} does not lie in a sentence of {length} words"
+                )));
             }
         }
         if self.walls.iter().any(|&wall| wall > length) {

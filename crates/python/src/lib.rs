@@ -3,7 +3,9 @@
 //! Only arrays, strings and opaque handles cross. `python/dragoman/_core.pyi` is the typed list of all of it.
 
 mod align;
+mod classes;
 mod columns;
+mod corpus;
 mod decode;
 mod errors;
 mod learn;
@@ -28,7 +30,11 @@ mod _core {
         AlignModel, AlignTrainer, read_gold, read_links, score_links, symmetrise_links, write_links,
     };
     #[pymodule_export]
+    use crate::classes::{ClassCounts, ClassTable};
+    #[pymodule_export]
     use crate::columns::{Names, Texts, align_weights, best_per_group, dot_rows, read_lines, write_lines};
+    #[pymodule_export]
+    use crate::corpus::{CorpusCleaner, TruecaseModel, normalise_lines, truecase_undo};
     #[pymodule_export]
     use crate::decode::{NativeSystem, TranslationStream};
     #[pymodule_export]

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from dragoman._core import VERSION
-from dragoman.cli import align, lm, nbest, rules, score, translate, tune
+from dragoman.cli import align, clusters, corpus, lm, nbest, rules, score, translate, tune
 from dragoman.cli.arguments import Command
 from dragoman.errors import DragomanError
 
@@ -60,6 +60,11 @@ dragoman.add_command(align.align)
 dragoman.add_command(translate.translate)
 dragoman.add_command(translate.model)
 dragoman.add_command(rules.rules)
+dragoman.add_command(clusters.classes)
+dragoman.add_command(corpus.clean)
+dragoman.add_command(corpus.tokenize)
+dragoman.add_command(corpus.detokenize)
+dragoman.add_command(corpus.truecase)
 
 
 def main(arguments: list[str] | None = None) -> None:

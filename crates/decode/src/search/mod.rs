@@ -142,8 +142,10 @@ impl<'a> Ready<'a> {
     /// Every feature that fires in a step, rule features included.
     pub fn explain(&self, step: &Step<'_>, previous: &[u8], next: &mut [u8], rows: &mut Vec<(u32, f32)>) {
         let mut out = Sink::collecting(self.weights, rows);
-        let rule =
-            crate::feature::Rule { opt: self.options.get(step.option), target: self.options.target(step.option) };
+        let rule = crate::feature::Rule {
+            opt: self.options.get(step.option),
+            target: self.options.target(step.option),
+        };
         for feature in &self.system.rule_features {
             feature.score(self.sentence, &rule, &mut out);
         }
@@ -230,7 +232,8 @@ impl<'a> Search<'a> {
         self.slots.clear();
         self.best = f32::NEG_INFINITY;
         self.cutoff = f32::NEG_INFINITY;
-        self.narrow |= self.until.is_some_and(|until| Instant::now() >= until) || self.bytes() > self.limits.memory;
+        self.narrow |=
+            self.until.is_some_and(|until| Instant::now() >= until) || self.bytes() > self.limits.memory;
         let edges = std::mem::take(&mut self.edges[covered]);
         if self.limits.pops > 0 || self.narrow {
             self.pop_cells(&edges);
@@ -343,9 +346,15 @@ impl<'a> Search<'a> {
         let (known, base, mut first) = (self.groups.len(), self.order.len(), 0);
         while first < grouped.len() {
             let Node { coverage, end, .. } = nodes[grouped[first] as usize];
-            let same = |&&node: &&u32| nodes[node as usize].coverage == coverage && nodes[node as usize].end == end;
+            let same =
+                |&&node: &&u32| nodes[node as usize].coverage == coverage && nodes[node as usize].end == end;
             let last = first + grouped[first..].iter().take_while(same).count();
-            self.groups.push(Group { coverage, end, first: (base + first) as u32, last: (base + last) as u32 });
+            self.groups.push(Group {
+                coverage,
+                end,
+                first: (base + first) as u32,
+                last: (base + last) as u32,
+            });
             first = last;
         }
         self.order.extend(grouped);
@@ -381,8 +390,7 @@ impl<'a> Search<'a> {
                     continue;
                 }
                 let complete = count + to - from == sentence.len();
-                let step =
-                    Step { option: NONE, from, to, last: end as usize, before: covered, complete };
+                let step = Step { option: NONE, from, to, last: end as usize, before: covered, complete };
                 let mut out = Sink::scoring(ready.weights);
                 ready.jump(&step, &mut out);
                 let after = self.graph.coverages.with(coverage, from, to);
