@@ -1,6 +1,6 @@
 //! Candidate lists packed for learning: what PRO, MIRA, online learning and risk all read.
 
-use crate::screen::{self, Screen};
+use crate::screen::{Room, Screen};
 use dragoman_base::{Error, Result};
 use rayon::prelude::*;
 use std::ops::Range;
@@ -272,23 +272,6 @@ impl Lists {
         (0..self.sentences()).into_par_iter().with_min_len(8).map_init(Room::default, find).collect()
     }
 
-    /// The best candidate of a sentence by way of the short form, if that says which few it may be.
-    fn best_screened(&self, s: usize, w: &[f64], room: &mut Room) -> Option<usize> {
-        let span = self.group(s);
-        let slack = self.screen()?.scores(s, w, &mut room.factors, &mut room.rough)?;
-        let floor = screen::floor(screen::top(&room.rough), slack);
-        screen::at_least(&room.rough, floor, span.len(), &mut room.few);
-        if let [only] = room.few[..] {
-            return Some(span.start + only as usize);
-        }
-        if room.few.len() > span.len() / 8 + 8 {
-            return None;
-        }
-        room.scores.clear();
-        room.scores.extend(room.few.iter().map(|&at| self.score(s, span.start + at as usize, w)));
-        first_max(&room.scores).map(|at| span.start + room.few[at] as usize)
-    }
-
     /// For each feature, the number of sentences in which some candidate has it (with a value other than 0).
     pub fn sentence_counts(&self) -> Vec<i64> {
         let (mut counts, mut last) = (vec![0; self.width], vec![usize::MAX; self.width]);
@@ -304,15 +287,6 @@ impl Lists {
         }
         counts
     }
-}
-
-/// Buffers of [`Lists::best`].
-#[derive(Default)]
-struct Room {
-    scores: Vec<f64>,
-    rough: Vec<f32>,
-    factors: Vec<f32>,
-    few: Vec<u32>,
 }
 
 /// Adds w·x to every sum, in the order of the four weights.

@@ -187,30 +187,27 @@ impl Run {
             scorer.rough(counts, s, context, &mut rough.gains)?,
         );
         let span = self.lists.group(s);
-        let mut pick = |(m, g): (f64, f64)| {
-            rough.contenders((m as f32, g as f32), span.len(), few);
-            let gain = |at, sum: &mut Vec<f64>| scorer.exact(&self.lists, &self.judged, s, at, context, sum);
-            let model = |at| self.lists.score(s, span.start + at, &self.weights);
-            let mut best: Option<(f64, Chosen)> = None;
-            if few.len() > span.len() / 8 + 8 {
-                return None;
-            }
-            for at in few.iter().map(|&at| at as usize) {
-                let chosen =
-                    Chosen { at, model: model(at), gain: if g == 0.0 { 0.0 } else { gain(at, sum) } };
-                let value = m * chosen.model + g * chosen.gain;
-                if best.is_none_or(|(most, _)| value > most) {
-                    best = Some((value, chosen));
-                }
-            }
-            best.map(|best| best.1)
+        let most = span.len() / 8 + 8;
+        let gain = |at, sum: &mut Vec<f64>| scorer.exact(&self.lists, &self.judged, s, at, context, sum);
+        let model = |at| self.lists.score(s, span.start + at, &self.weights);
+        rough.contenders((1.0, 0.0), span.len(), few);
+        let best = match few[..] {
+            [only] => only as usize,
+            _ if few.len() > most => return None,
+            _ => first_best(few, |at| (model(at), at))?,
         };
-        let (plus, best) = (pick(plus)?, pick((1.0, 0.0))?);
-        let mut minus = if minus == (1.0, 0.0) { best } else { pick(minus)? };
-        if self.rules.prediction == Prediction::Model {
-            minus.gain = scorer.exact(&self.lists, &self.judged, s, minus.at, context, sum);
-        }
-        Some(((plus, minus), best.at))
+        let mut pick = |(m, g): (f64, f64)| {
+            if (m, g) == (1.0, 0.0) {
+                return Some(Chosen { at: best, model: model(best), gain: gain(best, sum) });
+            }
+            rough.contenders((m as f32, g as f32), span.len(), few);
+            let exact = |at| {
+                let chosen = Chosen { at, model: model(at), gain: gain(at, sum) };
+                (m * chosen.model + g * chosen.gain, chosen)
+            };
+            if few.len() > most { None } else { first_best(few, exact) }
+        };
+        Some(((pick(plus)?, pick(minus)?), best))
     }
 
     /// The passive-aggressive step (Eidelman 2012, algorithm 1, lines 7 to 10), if the gains differ. `best` is the
@@ -260,6 +257,18 @@ impl Run {
             self.weights[j] = to;
         }
     }
+}
+
+/// The first of some candidates with the largest true value.
+fn first_best<T>(few: &[u32], mut exact: impl FnMut(usize) -> (f64, T)) -> Option<T> {
+    let mut best: Option<(f64, T)> = None;
+    for &at in few {
+        let (value, found) = exact(at as usize);
+        if best.as_ref().is_none_or(|(most, _)| value > *most) {
+            best = Some((value, found));
+        }
+    }
+    best.map(|best| best.1)
 }
 
 /// Oracle and prediction. `gains` may be off by `slack`; `exact` gives the true one.
@@ -323,6 +332,8 @@ fn kth_largest(numbers: &[f64], k: usize) -> f64 {
 mod tests {
     use super::*;
     use crate::lists::tests::packed;
+    use dragoman_metric::bleu::{Bleu, RefLength, Smoothing};
+    use dragoman_metric::tokenize::Tokenizer;
     use proptest::prelude::*;
 
     const ORACLES: [Oracle; 3] = [Oracle::Local(2), Oracle::MaxGain, Oracle::Hope];
@@ -372,6 +383,42 @@ mod tests {
                     let exact = choose(&rules, &model, &gains, 0.0, &mut room, |at| gains[at]);
                     let fast = choose(&rules, &model, &rough, slack, &mut room, |at| gains[at]);
                     prop_assert_eq!(exact, fast);
+                }
+            }
+        }
+    }
+
+    proptest! {
+        /// The short forms leave the true oracle, prediction and 1-best candidate among the contenders.
+        #[test]
+        fn few_candidates_decide_as_all_do(
+            rows in prop::collection::vec((-3i8..4, -3i8..4, 0u8..9, 0u8..5, 18u8..23), 1..90),
+            w in (-2.0..2.0f64, -2.0..2.0f64), background in 5.0..3e4f64,
+        ) {
+            let list = rows.iter().map(|r| vec![(0, 0.3 * f64::from(r.0) + 7.0), (1, f64::from(r.1) - 9.0)]);
+            let lists = Arc::new(packed(&[list.collect()], 2));
+            let statistics: Vec<f64> = rows.iter().flat_map(|r| {
+                let (a, b, n) = (f64::from(r.2), f64::from(r.3), f64::from(r.4));
+                [n, 20.0, a + b, a, a.min(b), b / 2.0 - (b / 2.0).fract(), n, n - 1.0, n - 2.0, n - 3.0]
+            }).collect();
+            let judged = Arc::new(Judged::pack(&lists, &statistics, 10).unwrap());
+            let bleu = Bleu {
+                order: 4, tokenizer: Tokenizer::None, lowercase: false, ref_length: RefLength::Closest,
+                smoothing: Smoothing::Exp, effective_order: false, length_scale: 1.0, length_offset: 0.0,
+            };
+            let scorer = Scorer { metric: &bleu, sign: 1.0, scale: 100.0, unit: Unit::Statistic(1) };
+            let context = Context { row: vec![background; 10], count: 3.0 };
+            for oracle in ORACLES {
+                for prediction in PREDICTIONS {
+                    let bounds = (vec![-9.0; 2], vec![9.0; 2]);
+                    let start = (vec![w.0, w.1], vec![0.0; 2], 0);
+                    let pool = (Arc::clone(&lists), Arc::clone(&judged));
+                    let run = Run::new(pool, rules(oracle, prediction), bounds, start, Surroundings::None);
+                    let mut room = Room::default();
+                    let all = run.all(0, &scorer, &context, &mut room);
+                    let few = run.few(0, &scorer, &context, &mut room);
+                    prop_assert!(few.is_none() || few == all, "{:?} {:?}", few, all);
+                    prop_assert!(few.is_some() || room.few.len() > 8 || matches!(oracle, Oracle::Local(_)));
                 }
             }
         }

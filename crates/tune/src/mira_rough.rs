@@ -42,6 +42,12 @@ impl Counts {
         }
         Some(Self { starts, counts })
     }
+
+    /// Statistic `k` of the candidate at `offset` of sentence `s`.
+    pub fn get(&self, s: usize, offset: usize, k: usize) -> f64 {
+        let block = self.starts[s] + offset / LANES * LANES * WIDTH;
+        f64::from(self.counts[block + k * LANES + offset % LANES])
+    }
 }
 
 /// Rough model scores and gains of a list.
@@ -59,12 +65,37 @@ impl Rough {
     /// The candidates, `count` of them in all, for which `m · model + g · gain` may be the largest.
     pub fn contenders(&mut self, (m, g): (f32, f32), count: usize, out: &mut Vec<u32>) {
         let Self { model, gains, values, .. } = self;
-        values.clear();
-        values.extend(model.iter().zip(gains.iter()).map(|(model, gain)| m * model + g * gain));
+        values.resize(model.len(), 0.0);
+        let top = mix((m, model), (g, gains), values);
         // A sum is rounded once, to a part of itself that the slack of its larger term covers.
         let slack = f64::from(m.abs()) * self.slack.0 + f64::from(g.abs()) * self.slack.1;
-        at_least(values, floor(top(values), slack), count, out);
+        at_least(values, floor(top, slack), count, out);
     }
+}
+
+fn mix(model: (f32, &[f32]), gains: (f32, &[f32]), out: &mut [f32]) -> f32 {
+    #[cfg(target_arch = "x86_64")]
+    if std::is_x86_feature_detected!("avx2") {
+        // SAFETY: the processor has just been asked.
+        return unsafe { mix_wide(model, gains, out) };
+    }
+    mix_any(model, gains, out)
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+fn mix_wide(model: (f32, &[f32]), gains: (f32, &[f32]), out: &mut [f32]) -> f32 {
+    mix_any(model, gains, out)
+}
+
+/// Weighted sums of model scores and gains; returns the largest.
+#[allow(clippy::inline_always)] // else it would not be compiled for the caller's registers
+#[inline(always)]
+fn mix_any((m, model): (f32, &[f32]), (g, gains): (f32, &[f32]), out: &mut [f32]) -> f32 {
+    for ((out, model), gain) in out.iter_mut().zip(model).zip(gains) {
+        *out = m * model + g * gain;
+    }
+    top(out)
 }
 
 /// What is added to the counts before they are multiplied, and what the result is multiplied with.
@@ -120,13 +151,12 @@ impl Scorer<'_> {
         let terms = Terms::new(self, metric.downcast_ref::<Bleu>()?, context)?;
         let counts = &counts.counts[counts.starts[s]..counts.starts[s + 1]];
         out.resize(counts.len() / WIDTH, 0.0);
-        let shortest = gains(counts, &terms, out);
-        let most = f64::from(top(out)).abs().max(f64::from(-out.iter().fold(0.0f32, |a, &b| a.min(b))));
-        (shortest >= -0.5 && most < 1e30).then_some(SLACK * most)
+        let (shortest, most) = gains(counts, &terms, out);
+        (shortest >= -0.5 && most < 1e30).then_some(SLACK * f64::from(most))
     }
 }
 
-fn gains(counts: &[u16], terms: &Terms, out: &mut [f32]) -> f32 {
+fn gains(counts: &[u16], terms: &Terms, out: &mut [f32]) -> (f32, f32) {
     #[cfg(target_arch = "x86_64")]
     if std::is_x86_feature_detected!("avx2") {
         // SAFETY: the processor has just been asked.
@@ -137,15 +167,15 @@ fn gains(counts: &[u16], terms: &Terms, out: &mut [f32]) -> f32 {
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
-fn gains_wide(counts: &[u16], terms: &Terms, out: &mut [f32]) -> f32 {
+fn gains_wide(counts: &[u16], terms: &Terms, out: &mut [f32]) -> (f32, f32) {
     gains_any(counts, terms, out)
 }
 
-/// BLEU-4 as a fourth root times exp(min(0, 1 − r/c)); returns the smallest exponent.
+/// BLEU-4 as a fourth root times exp(min(0, 1 − r/c)); returns the smallest exponent and the largest gain (without sign).
 #[allow(clippy::inline_always)] // else it would not be compiled for the caller's registers
 #[inline(always)]
-fn gains_any(counts: &[u16], terms: &Terms, out: &mut [f32]) -> f32 {
-    let mut shortest = [0.0f32; LANES];
+fn gains_any(counts: &[u16], terms: &Terms, out: &mut [f32]) -> (f32, f32) {
+    let (mut shortest, mut most) = ([0.0f32; LANES], [0.0f32; LANES]);
     let blocks = counts.as_chunks::<LANES>().0.chunks_exact(WIDTH);
     for (gains, block) in out.as_chunks_mut::<LANES>().0.iter_mut().zip(blocks) {
         let base = &terms.base;
@@ -164,8 +194,12 @@ fn gains_any(counts: &[u16], terms: &Terms, out: &mut [f32]) -> f32 {
                 *gain *= f32::from(count) + shift;
             }
         }
+        for (most, gain) in most.iter_mut().zip(gains) {
+            *most = if gain.abs() > *most { gain.abs() } else { *most };
+        }
     }
-    shortest.iter().fold(0.0, |a: f32, &b| a.min(b))
+    let fold = |lanes: [f32; LANES], more: fn(f32, f32) -> f32| lanes.into_iter().fold(0.0, more);
+    (fold(shortest, f32::min), fold(most, f32::max))
 }
 
 /// exp(x) for −1/2 <= x <= 0: its series up to degree 8.

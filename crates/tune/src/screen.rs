@@ -1,7 +1,7 @@
 //! Lists in few bits. A pass over all candidates is bound by memory, and asks for one or two of them: numbers of
 //! 16 bits find the few that can be meant, whose true values then decide. Nothing that is chosen depends on them.
 
-use crate::lists::Lists;
+use crate::lists::{Lists, first_max};
 use rayon::prelude::*;
 
 /// Candidates whose numbers lie side by side. The last of a list is repeated to fill it.
@@ -44,14 +44,18 @@ impl Screen {
     /// by how much each may be off. None if that cannot be said: numbers out of range, or an empty list.
     pub fn scores(&self, s: usize, w: &[f64], factors: &mut Vec<f32>, out: &mut Vec<f32>) -> Option<f64> {
         let Coded { codes, grids } = &self.sentences[s];
-        let weight = |grid: &Grid| w[grid.column as usize];
-        let reach: f64 = grids.iter().map(|grid| weight(grid).abs() * grid.step * REACH).sum();
-        let slack: f64 = grids.iter().map(|grid| weight(grid).abs() * grid.slack).sum();
+        let (mut reach, mut slack) = (0.0, 0.0);
+        factors.clear();
+        factors.extend(grids.iter().map(|grid| {
+            let weight = w[grid.column as usize];
+            let factor = weight * grid.step;
+            reach += factor.abs();
+            slack += weight.abs() * grid.slack;
+            factor as f32
+        }));
         if codes.is_empty() || !(reach < 1e30 && slack < 1e30) {
             return None;
         }
-        factors.clear();
-        factors.extend(grids.iter().map(|grid| (weight(grid) * grid.step) as f32));
         out.resize(codes.len() / grids.len(), 0.0);
         products(codes, factors, out);
         Some(slack + 1e-33)
@@ -83,11 +87,14 @@ impl Coded {
 struct Coder {
     middle: f64,
     step: f64,
+    codes_per_one: f64,
 }
 
 impl Coder {
     fn code(self, value: f64) -> i16 {
-        if self.step > 0.0 { ((value - self.middle) / self.step).round() as i16 } else { 0 }
+        // Shifted to be positive, so that cutting off rounds.
+        let code = ((value - self.middle) * self.codes_per_one + (REACH + 0.5)) as i32 - REACH as i32;
+        code.clamp(-(REACH as i32), REACH as i32) as i16
     }
 }
 
@@ -97,16 +104,49 @@ impl Grid {
         let fold = |start: f64, more: fn(f64, f64) -> f64| values.iter().fold(start, |a, &b| more(a, b));
         let (low, high) = (fold(f64::INFINITY, f64::min), fold(f64::NEG_INFINITY, f64::max));
         if values.is_empty() {
-            return (Self { column, step: 0.0, slack: 0.0 }, Coder { middle: 0.0, step: 0.0 });
+            return (
+                Self { column, step: 0.0, slack: 0.0 },
+                Coder { middle: 0.0, step: 0.0, codes_per_one: 0.0 },
+            );
         }
         let (middle, half) = (0.5 * low + 0.5 * high, 0.5 * high - 0.5 * low);
-        let coder = Coder { middle, step: half / REACH };
+        let per_one = REACH / half;
+        let codes_per_one = if per_one.is_finite() { per_one } else { 0.0 };
+        let coder = Coder { middle, step: half / REACH, codes_per_one };
         let off = |&x: &f64| (x - (middle + coder.step * f64::from(coder.code(x)))).abs();
         let coding = values.iter().map(off).fold(0.0, f64::max);
         let terms = count as f64 + 4.0;
         let size = low.abs().max(high.abs());
         let slack = coding + terms * (half * NARROW + size * f64::EPSILON);
         (Self { column, step: coder.step, slack: 1.01 * slack }, coder)
+    }
+}
+
+/// Buffers of [`Lists::best`].
+#[derive(Default)]
+pub(crate) struct Room {
+    pub scores: Vec<f64>,
+    rough: Vec<f32>,
+    factors: Vec<f32>,
+    few: Vec<u32>,
+}
+
+impl Lists {
+    /// The best candidate of a sentence by way of the short form, if that says which few it may be.
+    pub(crate) fn best_screened(&self, s: usize, w: &[f64], room: &mut Room) -> Option<usize> {
+        let span = self.group(s);
+        let slack = self.screen()?.scores(s, w, &mut room.factors, &mut room.rough)?;
+        let floor = floor(top(&room.rough), slack);
+        at_least(&room.rough, floor, span.len(), &mut room.few);
+        if let [only] = room.few[..] {
+            return Some(span.start + only as usize);
+        }
+        if room.few.len() > span.len() / 8 + 8 {
+            return None;
+        }
+        room.scores.clear();
+        room.scores.extend(room.few.iter().map(|&at| self.score(s, span.start + at as usize, w)));
+        first_max(&room.scores).map(|at| span.start + room.few[at] as usize)
     }
 }
 
@@ -142,6 +182,23 @@ fn products_any(codes: &[i16], factors: &[f32], out: &mut [f32]) {
 
 /// Positions below `count` of the numbers that are at least `floor`, in rising order. `numbers` are whole lanes.
 pub(crate) fn at_least(numbers: &[f32], floor: f32, count: usize, out: &mut Vec<u32>) {
+    #[cfg(target_arch = "x86_64")]
+    if std::is_x86_feature_detected!("avx2") {
+        // SAFETY: the processor has just been asked.
+        return unsafe { at_least_wide(numbers, floor, count, out) };
+    }
+    at_least_any(numbers, floor, count, out);
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+fn at_least_wide(numbers: &[f32], floor: f32, count: usize, out: &mut Vec<u32>) {
+    at_least_any(numbers, floor, count, out);
+}
+
+#[allow(clippy::inline_always)]
+#[inline(always)]
+fn at_least_any(numbers: &[f32], floor: f32, count: usize, out: &mut Vec<u32>) {
     out.clear();
     for (block, lanes) in numbers.as_chunks::<LANES>().0.iter().enumerate() {
         if lanes.iter().map(|x| u32::from(*x >= floor)).sum::<u32>() > 0 {
@@ -153,6 +210,8 @@ pub(crate) fn at_least(numbers: &[f32], floor: f32, count: usize, out: &mut Vec<
 }
 
 /// The largest number of whole lanes.
+#[allow(clippy::inline_always)]
+#[inline(always)]
 pub(crate) fn top(numbers: &[f32]) -> f32 {
     let mut most = [f32::NEG_INFINITY; LANES];
     for lanes in numbers.as_chunks::<LANES>().0 {
@@ -205,6 +264,22 @@ mod tests {
             let mut found = vec![];
             at_least(&out, floor(top(&out), slack), rows.len(), &mut found);
             prop_assert!(found.contains(&best) && found.is_sorted());
+        }
+    }
+
+    proptest! {
+        /// Few distinct values, so that there are ties: the first of equals stays the best.
+        #[test]
+        fn the_best_is_that_of_the_full_numbers(
+            rows in prop::collection::vec(prop::collection::vec(-2i8..3, 3), 1..60),
+            w in prop::collection::vec(-2i8..3, 3),
+        ) {
+            let rows: Vec<Vec<f64>> = rows.iter().map(|r| r.iter().map(|&x| 0.1 * f64::from(x) + 1.0).collect()).collect();
+            let w: Vec<f64> = w.into_iter().map(f64::from).collect();
+            let (plain, sharp) = (lists(&rows), lists(&rows));
+            sharp.sharpen();
+            prop_assert!(sharp.screen().is_some());
+            prop_assert_eq!(sharp.best(&w), plain.best(&w));
         }
     }
 
