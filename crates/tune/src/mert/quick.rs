@@ -1,0 +1,155 @@
+//! Searches along many features from one point, with what never changes within a pool worked out once.
+
+use super::best::{Best, Bounds, Gain, best};
+use super::columns::Column;
+use super::envelope::Landmarks;
+use super::line::{Intervals, Judged, Part, by_task, search_column, sort_switches};
+use crate::lists::first_max;
+use rayon::prelude::*;
+
+/// The places of the only candidates with the smallest and the largest value of a list.
+type Ends = Option<(u32, u32)>;
+
+/// What never changes within a pool: for each feature and sentence the candidates that win at γ → ±∞, if no
+/// other has the same value; and the statistics in 16 bits, if they are counts.
+#[derive(Debug)]
+pub struct Fixed {
+    ends: Vec<Vec<Ends>>,
+    counts: Option<Vec<u16>>,
+}
+
+impl Fixed {
+    /// Works it out for features that are stored in full; the others are searched without.
+    pub fn new(columns: &[Column<'_>], pool: Judged<'_>) -> Self {
+        let ends = |column: &Column<'_>| match column {
+            Column::Wide(values) => {
+                (0..pool.sentences()).map(|s| single_ends(&values[pool.span(s)])).collect()
+            }
+            _ => Vec::new(),
+        };
+        let small = |x: &f64| *x >= 0.0 && *x <= 65535.0 && x.fract() == 0.0;
+        let counts = pool.statistics.par_iter().all(small);
+        Self {
+            ends: columns.par_iter().map(ends).collect(),
+            counts: counts.then(|| pool.statistics.iter().map(|&x| x as u16).collect()),
+        }
+    }
+}
+
+/// The only candidates with the smallest and the largest value, as places in the list.
+fn single_ends(values: &[f64]) -> Ends {
+    let only = |wanted: f64| {
+        let mut found = (0..values.len()).filter(|&i| values[i] == wanted);
+        found.next().filter(|_| found.next().is_none()).map(|i| i as u32)
+    };
+    let low = values.iter().fold(f64::INFINITY, |a, &b| a.min(b));
+    let high = values.iter().fold(f64::NEG_INFINITY, |a, &b| a.max(b));
+    Some((only(low)?, only(high)?))
+}
+
+/// The best point along each of some features (its number, and how far it may go), from the point with these
+/// scores and corpus statistics.
+pub fn search_best(
+    (scores, total): (&[f64], &[f64]),
+    columns: &[Column<'_>],
+    wanted: &[(usize, Bounds)],
+    (pool, fixed): (Judged<'_>, &Fixed),
+    gain: Gain<'_>,
+) -> Vec<Option<Best>> {
+    let top = |s: usize| first_max(&scores[pool.span(s)]).unwrap_or(0) as u32;
+    let tops: Vec<u32> = (0..pool.sentences()).into_par_iter().with_min_len(32).map(top).collect();
+    let search = |&(feature, bounds): &(usize, Bounds)| {
+        let line = match (columns[feature], &fixed.counts) {
+            (Column::Wide(slopes), Some(counts)) => {
+                search_counts((scores, &tops), (slopes, &fixed.ends[feature]), pool, counts)
+            }
+            (column, _) => search_column(scores, column, total, pool),
+        };
+        best(&line, bounds, gain)
+    };
+    wanted.par_iter().with_max_len(1).map(search).collect()
+}
+
+/// The line along a feature that is stored in full, over statistics that are counts: as [`super::line::search`].
+fn search_counts(
+    (scores, tops): (&[f64], &[u32]),
+    (slopes, ends): (&[f64], &[Ends]),
+    pool: Judged<'_>,
+    counts: &[u16],
+) -> Intervals {
+    let row = |candidate: u32| &counts[candidate as usize * pool.width..][..pool.width];
+    let search = |sentences: std::ops::Range<usize>, envelope: &mut _, _: &mut Vec<f64>, part: &mut Part| {
+        for (s, span) in sentences.map(|s| (s, pool.span(s))).filter(|(_, span)| !span.is_empty()) {
+            let (slopes, scores) = (&slopes[span.clone()], &scores[span.clone()]);
+            let known = ends[s].map(|(left, right)| Landmarks { left, top: tops[s], right });
+            part.add_from(envelope, (slopes, scores), span.start as u32, known);
+        }
+    };
+    let parts = by_task(pool.sentences(), |from, to| row(from) == row(to), search);
+    // Sums of counts are exact.
+    let mut sums = vec![0.0; pool.width];
+    for &(_, leftmost) in parts.iter().flat_map(|part| &part.ends) {
+        sums.iter_mut().zip(row(leftmost)).for_each(|(sum, &x)| *sum += f64::from(x));
+    }
+    let switches = sort_switches(parts);
+    let mut line = Intervals {
+        corners: Vec::with_capacity(switches.len()),
+        totals: Vec::with_capacity((switches.len() + 1) * pool.width),
+    };
+    line.totals.extend_from_slice(&sums);
+    for same in switches.chunk_by(|a, b| a.at == b.at) {
+        for switch in same {
+            for ((sum, &from), &to) in sums.iter_mut().zip(row(switch.from)).zip(row(switch.to)) {
+                *sum += f64::from(i32::from(to) - i32::from(from));
+            }
+        }
+        line.corners.push(same[0].at);
+        line.totals.extend_from_slice(&sums);
+    }
+    line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::line::{search, total};
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Lists long enough for the vectors of the wide form, with and without ties.
+        #[test]
+        fn counts_give_the_line_of_the_general_search(
+            lists in prop::collection::vec(prop::collection::vec((-9i16..10, -30i16..30, 0u8..4, 0u8..3), 0..40), 1..40),
+            shake in prop_oneof![Just(0.0), Just(1e-3)],
+        ) {
+            let (mut starts, mut slopes, mut scores, mut statistics) = (vec![0i64], vec![], vec![], vec![]);
+            for list in lists {
+                for (slope, score, x, y) in list {
+                    slopes.push(f64::from(slope) + shake * (slopes.len() as f64).sin());
+                    scores.push(f64::from(score) / 4.0 + shake * (slopes.len() as f64).cos());
+                    statistics.extend([f64::from(x), f64::from(y)]);
+                }
+                starts.push(slopes.len() as i64);
+            }
+            let pool = Judged { starts: &starts, statistics: &statistics, width: 2 };
+            let columns = [Column::Wide(&slopes)];
+            let fixed = Fixed::new(&columns, pool);
+            let top = |s: usize| first_max(&scores[pool.span(s)]).unwrap_or(0) as u32;
+            let tops: Vec<u32> = (0..pool.sentences()).map(top).collect();
+            let counts = fixed.counts.as_ref().unwrap();
+            let found = search_counts((&scores, &tops), (&slopes, &fixed.ends[0]), pool, counts);
+            prop_assert_eq!(&found, &search(&scores, &slopes, pool));
+            prop_assert_eq!(found, search_column(&scores, columns[0], &total(&scores, pool), pool));
+        }
+    }
+
+    #[test]
+    fn ends_are_known_where_they_are_single() {
+        assert_eq!(single_ends(&[1.0, -1.0, 0.0]), Some((1, 0)));
+        assert_eq!(single_ends(&[1.0, -1.0, -1.0]), None);
+        assert_eq!(single_ends(&[3.0]), Some((0, 0)));
+        assert_eq!(single_ends(&[]), None);
+        let pool = Judged { starts: &[0, 1], statistics: &[0.5], width: 1 };
+        assert!(Fixed::new(&[Column::Wide(&[1.0])], pool).counts.is_none());
+    }
+}
