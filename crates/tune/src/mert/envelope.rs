@@ -197,15 +197,25 @@ fn keep_above(lines: Lines<'_>, low: &Side, high: &Side, above: &mut [u32]) -> u
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
 fn keep_above_wide(lines: Lines<'_>, low: &Side, high: &Side, above: &mut [u32]) -> usize {
+    use std::arch::x86_64::{
+        __m256d, _CMP_GT_OQ, _mm256_cmp_pd, _mm256_loadu_pd, _mm256_movemask_pd, _mm256_mul_pd, _mm256_or_pd,
+        _mm256_set1_pd, _mm256_setzero_pd, _mm256_sub_pd,
+    };
+    let spread = |side: &Side| [side.from.0, side.from.1, side.run, side.rise].map(|x| _mm256_set1_pd(x));
+    let rises = |[slope_from, score_from, run, rise]: [__m256d; 4], slope: __m256d, score: __m256d| {
+        let up = _mm256_mul_pd(_mm256_sub_pd(score, score_from), run);
+        let along = _mm256_mul_pd(rise, _mm256_sub_pd(slope, slope_from));
+        _mm256_cmp_pd::<_CMP_GT_OQ>(_mm256_sub_pd(up, along), _mm256_setzero_pd())
+    };
+    let (low_wide, high_wide) = (spread(low), spread(high));
     let (slopes, _) = lines.slopes.as_chunks::<4>();
     let (scores, _) = lines.scores.as_chunks::<4>();
     let mut kept = 0;
     for (block, (slopes, scores)) in slopes.iter().zip(scores).enumerate() {
-        let mut mask = 0u32;
-        for k in 0..4 {
-            let rises = (low.height(slopes[k], scores[k]) > 0.0) | (high.height(slopes[k], scores[k]) > 0.0);
-            mask |= u32::from(rises) << k;
-        }
+        // SAFETY: both are four numbers long.
+        let (slope, score) = unsafe { (_mm256_loadu_pd(slopes.as_ptr()), _mm256_loadu_pd(scores.as_ptr())) };
+        let either = _mm256_or_pd(rises(low_wide, slope, score), rises(high_wide, slope, score));
+        let mut mask = _mm256_movemask_pd(either);
         while mask != 0 {
             above[kept] = 4 * block as u32 + mask.trailing_zeros();
             kept += 1;

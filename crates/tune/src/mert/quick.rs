@@ -6,6 +6,7 @@ use super::envelope::Landmarks;
 use super::line::{Intervals, Judged, Part, by_task, search_column, sort_switches};
 use crate::lists::first_max;
 use rayon::prelude::*;
+use std::cell::Cell;
 
 /// The places of the only candidates with the smallest and the largest value of a list.
 type Ends = Option<(u32, u32)>;
@@ -47,6 +48,11 @@ fn single_ends(values: &[f64]) -> Ends {
     Some((only(low)?, only(high)?))
 }
 
+thread_local! {
+    /// A line's arrays for the next line on the same thread: half a megabyte that the system would clear each time.
+    static KEPT: Cell<Intervals> = const { Cell::new(Intervals { corners: Vec::new(), totals: Vec::new() }) };
+}
+
 /// The best point along each of some features (its number, and how far it may go), from the point with these
 /// scores and corpus statistics.
 pub fn search_best(
@@ -65,7 +71,9 @@ pub fn search_best(
             }
             (column, _) => search_column(scores, column, total, pool),
         };
-        best(&line, bounds, gain)
+        let found = best(&line, bounds, gain);
+        KEPT.set(line);
+        found
     };
     wanted.par_iter().with_max_len(1).map(search).collect()
 }
@@ -85,17 +93,18 @@ fn search_counts(
             part.add_from(envelope, (slopes, scores), span.start as u32, known);
         }
     };
-    let parts = by_task(pool.sentences(), |from, to| row(from) == row(to), search);
+    let parts =
+        by_task(pool.sentences(), |from, to| row(from).iter().zip(row(to)).all(|(x, y)| x == y), search);
     // Sums of counts are exact.
     let mut sums = vec![0.0; pool.width];
     for &(_, leftmost) in parts.iter().flat_map(|part| &part.ends) {
         sums.iter_mut().zip(row(leftmost)).for_each(|(sum, &x)| *sum += f64::from(x));
     }
     let switches = sort_switches(parts);
-    let mut line = Intervals {
-        corners: Vec::with_capacity(switches.len()),
-        totals: Vec::with_capacity((switches.len() + 1) * pool.width),
-    };
+    let mut line = KEPT.take();
+    line.corners.clear();
+    line.totals.clear();
+    line.totals.reserve((switches.len() + 1) * pool.width);
     line.totals.extend_from_slice(&sums);
     for same in switches.chunk_by(|a, b| a.at == b.at) {
         for switch in same {
