@@ -59,7 +59,7 @@ pub(super) struct Switch {
 pub(super) struct Part {
     /// Winner at γ = 0 and at γ → -∞ of each sentence.
     pub ends: Vec<(u32, u32)>,
-    switches: Vec<Switch>,
+    pub switches: Vec<Switch>,
 }
 
 /// Sums with the rounding errors kept (Neumaier), so that thousands of differences leave no drift. Sums of whole
@@ -125,18 +125,6 @@ impl Part {
     }
 }
 
-/// The switches of all parts from left to right, in a total order: the result does not depend on how sentences were
-/// shared out.
-pub(super) fn sort_switches(parts: Vec<Part>) -> Vec<Switch> {
-    let mut switches = Vec::with_capacity(parts.iter().map(|part| part.switches.len()).sum());
-    for part in parts {
-        switches.extend(part.switches);
-    }
-    switches
-        .sort_unstable_by(|a: &Switch, b| a.at.total_cmp(&b.at).then((a.from, a.to).cmp(&(b.from, b.to))));
-    switches
-}
-
 /// Sorts the switches of all parts and walks over them from left to right. `known` holds the statistics at γ = 0
 /// of the sentences that the parts leave out plus those that they hold; without it, the parts hold all.
 fn sweep(parts: Vec<Part>, pool: Judged<'_>, known: Option<&[f64]>) -> Intervals {
@@ -150,7 +138,9 @@ fn sweep(parts: Vec<Part>, pool: Judged<'_>, known: Option<&[f64]>) -> Intervals
         }
         sums.add(pool.row(leftmost), 1.0);
     }
-    let switches = sort_switches(parts);
+    let mut switches: Vec<Switch> = parts.into_iter().flat_map(|part| part.switches).collect();
+    // A total order: the result does not depend on how sentences were shared out.
+    switches.sort_unstable_by(|a, b| a.at.total_cmp(&b.at).then((a.from, a.to).cmp(&(b.from, b.to))));
     let mut intervals = Intervals {
         corners: Vec::with_capacity(switches.len()),
         totals: Vec::with_capacity((switches.len() + 1) * pool.width),
@@ -169,31 +159,34 @@ fn sweep(parts: Vec<Part>, pool: Judged<'_>, known: Option<&[f64]>) -> Intervals
 
 /// Runs `search` on tasks of some sentences each, in parallel; the parts come back in order.
 ///
-/// Switches between candidates with the `same` statistics are dropped at the end of a task: a run of look-ups far
-/// apart in memory, which the processor can have under way together.
-pub(super) fn by_task<E, F>(count: usize, same: E, search: F) -> Vec<Part>
+/// `finish` looks the statistics up at the end of a task: a run of look-ups far apart in memory, which the
+/// processor can have under way together.
+pub(super) fn by_task<T, E, F>(count: usize, finish: E, search: F) -> Vec<T>
 where
-    E: Fn(u32, u32) -> bool + Sync,
+    T: Send,
+    E: Fn(Part) -> T + Sync,
     F: Fn(std::ops::Range<usize>, &mut Envelope, &mut Vec<f64>, &mut Part) + Sync,
 {
     let run = |(envelope, slopes): &mut (Envelope, Vec<f64>), task: usize| {
         let mut part = Part::default();
         search(task * TASK..((task + 1) * TASK).min(count), envelope, slopes, &mut part);
-        part.switches.retain(|switch| !same(switch.from, switch.to));
-        part
+        finish(part)
     };
     let init = || (Envelope::default(), Vec::new());
     (0..count.div_ceil(TASK)).into_par_iter().map_init(init, run).collect()
 }
 
-/// Whether two candidates have the same statistics.
-fn equal(pool: Judged<'_>) -> impl Fn(u32, u32) -> bool {
-    move |a, b| pool.row(a) == pool.row(b)
+/// Drops switches between candidates with the same statistics.
+fn with_changes(pool: Judged<'_>) -> impl Fn(Part) -> Part {
+    move |mut part| {
+        part.switches.retain(|switch| pool.row(switch.from) != pool.row(switch.to));
+        part
+    }
 }
 
 /// The line through the point with model scores `scores`, in the direction with the given slopes `d·h`.
 pub fn search(scores: &[f64], slopes: &[f64], pool: Judged<'_>) -> Intervals {
-    let parts = by_task(pool.sentences(), equal(pool), |sentences, envelope, _, part| {
+    let parts = by_task(pool.sentences(), with_changes(pool), |sentences, envelope, _, part| {
         for span in sentences.map(|s| pool.span(s)).filter(|span| !span.is_empty()) {
             let first = span.start as u32;
             part.add(envelope, &slopes[span.clone()], &scores[span], first);
@@ -208,7 +201,7 @@ pub fn search_column(scores: &[f64], column: Column<'_>, total: &[f64], pool: Ju
     match column {
         Column::Wide(slopes) => search(scores, slopes, pool),
         Column::Narrow(values) => {
-            let parts = by_task(pool.sentences(), equal(pool), |sentences, envelope, slopes, part| {
+            let parts = by_task(pool.sentences(), with_changes(pool), |sentences, envelope, slopes, part| {
                 for span in sentences.map(|s| pool.span(s)).filter(|span| !span.is_empty()) {
                     slopes.clear();
                     slopes.extend(values[span.clone()].iter().map(|&v| f64::from(v)));
@@ -219,7 +212,7 @@ pub fn search_column(scores: &[f64], column: Column<'_>, total: &[f64], pool: Ju
         }
         Column::Sparse { rows, values } => {
             let fires = firing(rows, pool.starts);
-            let parts = by_task(fires.len(), equal(pool), |chosen, envelope, slopes, part| {
+            let parts = by_task(fires.len(), with_changes(pool), |chosen, envelope, slopes, part| {
                 for (sentence, entries) in fires[chosen].iter().cloned() {
                     let span = pool.span(sentence);
                     slopes.clear();

@@ -3,7 +3,7 @@
 use super::best::{Best, Bounds, Gain, best};
 use super::columns::Column;
 use super::envelope::Landmarks;
-use super::line::{Intervals, Judged, Part, by_task, search_column, sort_switches};
+use super::line::{Intervals, Judged, Part, by_task, search_column};
 use crate::lists::first_max;
 use rayon::prelude::*;
 use std::cell::Cell;
@@ -78,6 +78,38 @@ pub fn search_best(
     wanted.par_iter().with_max_len(1).map(search).collect()
 }
 
+/// What some sentences add to a line over counts.
+struct Changes {
+    /// Statistics at γ → -∞.
+    base: Vec<i64>,
+    /// Where the statistics change.
+    corners: Vec<f64>,
+    /// By how much: a row for each corner. They are looked up in the order of the corners of the whole corpus, and
+    /// these few stay in the cache where rows of all candidates do not.
+    rows: Vec<i32>,
+}
+
+impl Changes {
+    fn new(part: Part, counts: &[u16], width: usize) -> Self {
+        let row = |candidate: u32| &counts[candidate as usize * width..][..width];
+        let mut made = Self { base: vec![0; width], corners: vec![], rows: vec![] };
+        for &(_, leftmost) in &part.ends {
+            made.base.iter_mut().zip(row(leftmost)).for_each(|(sum, &x)| *sum += i64::from(x));
+        }
+        for switch in &part.switches {
+            let start = made.rows.len();
+            let change = row(switch.from).iter().zip(row(switch.to));
+            made.rows.extend(change.map(|(&from, &to)| i32::from(to) - i32::from(from)));
+            if made.rows[start..].iter().fold(0, |any, x| any | x) == 0 {
+                made.rows.truncate(start);
+            } else {
+                made.corners.push(switch.at);
+            }
+        }
+        made
+    }
+}
+
 /// The line along a feature that is stored in full, over statistics that are counts: as [`super::line::search`].
 fn search_counts(
     (scores, tops): (&[f64], &[u32]),
@@ -85,7 +117,6 @@ fn search_counts(
     pool: Judged<'_>,
     counts: &[u16],
 ) -> Intervals {
-    let row = |candidate: u32| &counts[candidate as usize * pool.width..][..pool.width];
     let search = |sentences: std::ops::Range<usize>, envelope: &mut _, _: &mut Vec<f64>, part: &mut Part| {
         for (s, span) in sentences.map(|s| (s, pool.span(s))).filter(|(_, span)| !span.is_empty()) {
             let (slopes, scores) = (&slopes[span.clone()], &scores[span.clone()]);
@@ -93,26 +124,33 @@ fn search_counts(
             part.add_from(envelope, (slopes, scores), span.start as u32, known);
         }
     };
-    let parts =
-        by_task(pool.sentences(), |from, to| row(from).iter().zip(row(to)).all(|(x, y)| x == y), search);
-    // Sums of counts are exact.
-    let mut sums = vec![0.0; pool.width];
-    for &(_, leftmost) in parts.iter().flat_map(|part| &part.ends) {
-        sums.iter_mut().zip(row(leftmost)).for_each(|(sum, &x)| *sum += f64::from(x));
-    }
-    let switches = sort_switches(parts);
+    let parts = by_task(pool.sentences(), |part| Changes::new(part, counts, pool.width), search);
+    sweep(&parts, pool.width)
+}
+
+/// Walks over the changes from left to right. Sums of counts are exact, so equal corners may come in any order.
+fn sweep(parts: &[Changes], width: usize) -> Intervals {
     let mut line = KEPT.take();
     line.corners.clear();
     line.totals.clear();
-    line.totals.reserve((switches.len() + 1) * pool.width);
+    let mut order: Vec<(f64, u32)> = Vec::with_capacity(parts.iter().map(|part| part.corners.len()).sum());
+    let mut rows: Vec<i32> = Vec::with_capacity(order.capacity() * width);
+    let mut sums = vec![0.0; width];
+    for part in parts {
+        let first = order.len() as u32;
+        order.extend(part.corners.iter().copied().zip(first..));
+        rows.extend_from_slice(&part.rows);
+        sums.iter_mut().zip(&part.base).for_each(|(sum, &x)| *sum += x as f64);
+    }
+    order.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
+    line.totals.reserve((order.len() + 1) * width);
     line.totals.extend_from_slice(&sums);
-    for same in switches.chunk_by(|a, b| a.at == b.at) {
-        for switch in same {
-            for ((sum, &from), &to) in sums.iter_mut().zip(row(switch.from)).zip(row(switch.to)) {
-                *sum += f64::from(i32::from(to) - i32::from(from));
-            }
+    for same in order.chunk_by(|a, b| a.0 == b.0) {
+        for &(_, at) in same {
+            let row = &rows[at as usize * width..][..width];
+            sums.iter_mut().zip(row).for_each(|(sum, &x)| *sum += f64::from(x));
         }
-        line.corners.push(same[0].at);
+        line.corners.push(same[0].0);
         line.totals.extend_from_slice(&sums);
     }
     line
