@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from dragoman._core import LinePool, NativeMetric, dot_rows
+from dragoman._core import LinePool, dot_rows
+from dragoman.tune._learning import native_of
 from dragoman.tune.base import Pool
 from dragoman.types import F64, I64, Features, Metric
 
@@ -29,8 +30,7 @@ class Surface:
         self.metric = metric
         self._sparse = None if lines.dense else features
         self._unit = (1.0 if metric.higher_is_better else -1.0) / metric.scale
-        handle = getattr(metric, "_native", None)
-        self._native = handle if isinstance(handle, NativeMetric) else None
+        self._native = native_of(metric)
 
     @classmethod
     def of(cls, pool: Pool) -> Surface:

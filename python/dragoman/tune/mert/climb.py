@@ -65,18 +65,20 @@ class Climb:
     def lines(self, directions: Iterable[Direction]) -> list[Step | None]:
         """The best point along each of some directions, from where the search stands now."""
         wanted = list(directions)
-        together = [d for d in wanted if isinstance(d, int)] if self.quick else []
-        found = dict(zip(together, self._features(together), strict=True))
-        return [found[d] if isinstance(d, int) and d in found else self.line(d) for d in wanted]
+        if not self.quick:
+            return [self.line(direction) for direction in wanted]
+        together = [direction for direction in wanted if isinstance(direction, int)]
+        found = iter(self._features(together))
+        return [next(found) if isinstance(direction, int) else self.line(direction) for direction in wanted]
 
     def _features(self, features: list[int]) -> list[Step | None]:
         """The same along features, in one call."""
         self.searches += len(features)
         reach = float(np.linalg.norm(self.weights)) or 1.0
         bounds = {at: self._bounds(at) for at in features}
-        open_ = [at for at in features if bounds[at][0] < bounds[at][1]]
-        points = self.surface.best(self.scores, self.total, open_, [bounds[at] for at in open_], reach)
-        found = {at: Step(at, None, *point) for at, point in zip(open_, points, strict=True) if point is not None}
+        free = [at for at in features if bounds[at][0] < bounds[at][1]]
+        points = self.surface.best(self.scores, self.total, free, [bounds[at] for at in free], reach)
+        found = {at: Step(at, None, *point) for at, point in zip(free, points, strict=True) if point is not None}
         return [found.get(at) for at in features]
 
     def line(self, direction: Direction) -> Step | None:
