@@ -203,6 +203,7 @@ def main() -> None:
             sparse, lambda pool: run(Online(objective="expected"), pool, 3)
         ),
         "pro_3_sparse_1m": measured(sparse, lambda pool: run(Pro(), pool, 3)),
+        "kbmira_60_epochs_dense_moses": moses(dense()),
         "kbmira_1014x200x14": measured(small, lambda pool: run(Mira.kbmira(), pool)),
         "kbmira_1014x200x14_moses": moses(small()),
     }

@@ -336,6 +336,17 @@ class LinePool:
     def search_feature(
         self, scores: npt.NDArray[np.float64], feature: int, total: npt.NDArray[np.float64]
     ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]: ...
+    def search_best(
+        self,
+        scores: npt.NDArray[np.float64],
+        total: npt.NDArray[np.float64],
+        features: Sequence[int],
+        low: Sequence[float],
+        high: Sequence[float],
+        reach: float,
+        metric: NativeMetric,
+        unit: float,
+    ) -> list[tuple[float, float, npt.NDArray[np.float64] | None] | None]: ...
     def expect(
         self, scores: npt.NDArray[np.float64], mu: float
     ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]: ...

@@ -124,6 +124,30 @@ def grid(corners: F64, crossings: F64, low: float, high: float) -> F64:
     return np.asarray(points[np.abs(points) <= 6.0])
 
 
+@pytest.mark.parametrize(
+    "metric", [Bleu(tokenize="none", smooth="none"), Bleu(tokenize="none", smooth="add-k")], ids=str
+)
+@given(SEEDS, st.booleans(), st.booleans())
+def test_the_core_takes_the_same_point_of_a_line(metric: Metric, seed: int, whole: bool, bounded: bool) -> None:
+    """All features in one call give, to the bit, what one line after the other gives."""
+    rng = np.random.default_rng(seed)
+    pool = Small.draw(rng, metric, whole)
+    weights, bound = rng.standard_normal(WIDTH), 2.5 if bounded else np.inf
+    limits = Limits(np.full(WIDTH, -bound), np.full(WIDTH, bound))
+    climb = Climb(pool.surface, Plain(), limits, weights, tolerance=0.0, rng=rng, spreads=np.ones(WIDTH))
+    assert climb.quick
+    directions: list[Direction] = [2, rng.standard_normal(WIDTH), 0, 3, 1]
+    quick = climb.lines(directions)
+    climb.quick = False
+    slow = climb.lines(directions)
+    assert climb.searches == 2 * len(directions)
+    for ours, theirs in zip(quick, slow, strict=True):
+        assert ours is not None and theirs is not None
+        assert (ours.gamma, ours.value) == (theirs.gamma, theirs.value)
+        np.testing.assert_array_equal(ours.direction, theirs.direction)
+        np.testing.assert_array_equal(ours.total, theirs.total)
+
+
 @pytest.mark.parametrize("kind", ["none", "l2", "l2-fixed", "l2-normalised", "l0"])
 @pytest.mark.parametrize(
     "metric", [External(), External(higher_is_better=False), Bleu(tokenize="none", smooth="add-k")], ids=str

@@ -18,6 +18,7 @@ import pytest
 from dragoman._core import LinePool
 from dragoman.errors import OptionError
 from dragoman.metrics import Bleu, External
+from dragoman.tune._learning import native_of
 from dragoman.tune.base import Limits, Pool, Session, State, Tuner
 from dragoman.tune.expected import ExpectedGain
 from dragoman.tune.mert import Mert
@@ -302,7 +303,13 @@ def test_the_handle_checks_its_arguments() -> None:
     assert not Surface.of(make_pool(fill=0.1)).lines.dense
     short = np.zeros(3)
     starts, statistics = pool.candidates.starts, pool.statistics
+    native = native_of(pool.metric)
+    assert native is not None
     for bad in (
+        lambda: lines.search_best(short, total, [0], [-1.0], [1.0], 1.0, native, 0.01),
+        lambda: lines.search_best(scores, short, [0], [-1.0], [1.0], 1.0, native, 0.01),
+        lambda: lines.search_best(scores, total, [6], [-1.0], [1.0], 1.0, native, 0.01),
+        lambda: lines.search_best(scores, total, [0, 1], [-1.0], [1.0], 1.0, native, 0.01),
         lambda: lines.search(short, scores),
         lambda: lines.search(scores, short),
         lambda: lines.search_feature(scores, 6, total),

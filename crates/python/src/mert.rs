@@ -2,17 +2,24 @@
 
 use crate::columns::check_spans;
 use crate::errors::invalid;
+use crate::metric::NativeMetric;
+use dragoman_tune::mert::best::{Bounds, Gain};
 use dragoman_tune::mert::columns::{Column, Columns, advance, combine, dots, spreads};
 use dragoman_tune::mert::expected::{expect, pull, worth};
 use dragoman_tune::mert::line::{Intervals, Judged, search, search_column, total};
+use dragoman_tune::mert::quick::{Fixed, search_best};
 use numpy::{
     IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, PyReadwriteArray1,
     PyUntypedArrayMethods,
 };
 use pyo3::prelude::*;
+use std::sync::OnceLock;
 
 /// A line's corners and the statistics of its intervals, as arrays.
 type Line<'py> = (Row<'py>, Bound<'py, PyArray2<f64>>);
+
+/// The best points of some lines: γ, gain and statistics (None at a corner); None where there is none.
+type Points<'py> = Vec<Option<(f64, f64, Option<Row<'py>>)>>;
 
 /// A number for each candidate, feature or statistic.
 type Row<'py> = Bound<'py, PyArray1<f64>>;
@@ -31,6 +38,7 @@ pub struct LinePool {
     statistics: Py<PyArray2<f64>>,
     features: Store,
     width: usize,
+    fixed: OnceLock<Fixed>,
 }
 
 impl LinePool {
@@ -50,7 +58,7 @@ impl LinePool {
             return Err(invalid("the statistics of a candidate must lie side by side in memory"));
         }
         let statistics = statistics.as_array_owner();
-        Ok(Self { starts, statistics, features, width })
+        Ok(Self { starts, statistics, features, width, fixed: OnceLock::new() })
     }
 
     fn size(&self) -> usize {
@@ -251,6 +259,45 @@ impl LinePool {
             (total.len() == pool.width).then(|| search_column(scores, columns[feature], total, pool))
         })?;
         self.line(py, found.ok_or_else(|| invalid("expected a row of statistics as total"))?)
+    }
+
+    /// The best point along each of some features, from the point with these scores and corpus statistics: `low` and
+    /// `high` bound γ, and a step of `reach` changes the weights by as much as their own size. Gains are
+    /// `unit * score`.
+    #[allow(clippy::too_many_arguments)]
+    fn search_best<'py>(
+        &self,
+        py: Python<'py>,
+        scores: PyReadonlyArray1<'py, f64>,
+        total: PyReadonlyArray1<'py, f64>,
+        features: Vec<usize>,
+        low: Vec<f64>,
+        high: Vec<f64>,
+        reach: f64,
+        metric: &NativeMetric,
+        unit: f64,
+    ) -> PyResult<Points<'py>> {
+        let (scores, total) = (scores.as_slice()?, total.as_slice()?);
+        self.check(scores, "scores")?;
+        features.iter().try_for_each(|&feature| self.check_feature(feature))?;
+        if low.len() != features.len() || high.len() != features.len() {
+            return Err(invalid("expected bounds for each feature"));
+        }
+        let bounds = low.into_iter().zip(high).map(|(low, high)| Bounds { low, high, reach });
+        let wanted: Vec<_> = features.into_iter().zip(bounds).collect();
+        let gain = Gain { metric: metric.inner.as_ref(), unit };
+        let found = self.with(py, |columns, pool| {
+            if total.len() != pool.width || pool.width != gain.metric.width() {
+                return None;
+            }
+            let fixed = self.fixed.get_or_init(|| Fixed::new(columns, pool));
+            Some(search_best((scores, total), columns, &wanted, (pool, fixed), gain))
+        })?;
+        let found = found.ok_or_else(|| invalid("expected rows of statistics as the metric has them"))?;
+        let point = |best: dragoman_tune::mert::best::Best| {
+            (best.gamma, best.gain, best.total.map(|row| row.into_pyarray(py)))
+        };
+        Ok(found.into_iter().map(|best| best.map(point)).collect())
     }
 
     /// Probabilities under `P ∝ exp(mu · score)` within each sentence, and the corpus' expected statistics.

@@ -5,6 +5,8 @@ pub mod lists;
 pub mod mert;
 pub mod mira;
 mod mira_gain;
+mod mira_rough;
 pub mod online;
 pub mod pairs;
 pub mod risk;
+mod screen;

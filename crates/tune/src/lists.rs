@@ -1,8 +1,10 @@
 //! Candidate lists packed for learning: what PRO, MIRA, online learning and risk all read.
 
+use crate::screen::{Room, Screen};
 use dragoman_base::{Error, Result};
 use rayon::prelude::*;
 use std::ops::Range;
+use std::sync::OnceLock;
 
 /// Number of parts that parallel sums are cut into. It is fixed, so that a sum has one order of additions and
 /// one result whatever the number of threads.
@@ -23,6 +25,7 @@ pub struct Lists {
     starts: Vec<usize>,
     columns: Vec<u32>,
     values: Vec<f64>,
+    screen: OnceLock<Screen>,
 }
 
 impl Lists {
@@ -60,6 +63,7 @@ impl Lists {
             starts: vec![0],
             columns: Vec::new(),
             values: Vec::new(),
+            screen: OnceLock::new(),
         };
         lists.fill(starts, columns, values);
         Ok(lists)
@@ -129,7 +133,7 @@ impl Lists {
     }
 
     /// One array for each block feature of sentence `s`, with its column: a value for each candidate.
-    fn blocks(&self, s: usize) -> impl Iterator<Item = (u32, &[f64])> {
+    pub(crate) fn blocks(&self, s: usize) -> impl Iterator<Item = (u32, &[f64])> {
         let span = self.group(s);
         let n = span.len();
         let base = span.start * self.dense.len();
@@ -243,13 +247,29 @@ impl Lists {
         }
     }
 
+    /// Makes the short form of the features that many passes over all candidates are worth, for lists without
+    /// sparse ones.
+    pub(crate) fn sharpen(&self) {
+        if self.columns.is_empty() && !self.dense.is_empty() {
+            self.screen.get_or_init(|| Screen::pack(self));
+        }
+    }
+
+    /// The short form, if it was made.
+    pub(crate) fn screen(&self) -> Option<&Screen> {
+        self.screen.get()
+    }
+
     /// The best candidate of each sentence under `w` (the first of equals), -1 where there is none.
     pub fn best(&self, w: &[f64]) -> Vec<i64> {
-        let find = |scores: &mut Vec<f64>, s: usize| {
-            self.scores(s, w, scores);
-            first_max(scores).map_or(-1, |at| (self.groups[s] + at) as i64)
+        let find = |room: &mut Room, s: usize| {
+            if let Some(best) = self.best_screened(s, w, room) {
+                return best as i64;
+            }
+            self.scores(s, w, &mut room.scores);
+            first_max(&room.scores).map_or(-1, |at| (self.groups[s] + at) as i64)
         };
-        (0..self.sentences()).into_par_iter().with_min_len(8).map_init(Vec::new, find).collect()
+        (0..self.sentences()).into_par_iter().with_min_len(8).map_init(Room::default, find).collect()
     }
 
     /// For each feature, the number of sentences in which some candidate has it (with a value other than 0).
@@ -399,8 +419,11 @@ pub(crate) mod tests {
                     prop_assert_eq!(plain(&difference), want);
                 }
                 prop_assert!(sum.iter().zip(&want_sum).all(|(a, b)| (a - b).abs() < 1e-9));
-                let best = lists.best(&w)[s];
-                prop_assert_eq!(best, first_max(&scores).map_or(-1, |at| (first + at) as i64));
+                let best = first_max(&scores).map_or(-1, |at| (first + at) as i64);
+                prop_assert_eq!(lists.best(&w)[s], best);
+                let sharp = packed(&pool, 7);
+                sharp.sharpen();
+                prop_assert_eq!(sharp.best(&w)[s], best);
             }
             let count = |c: usize| {
                 pool.iter().filter(|list| list.iter().any(|row| plain(row)[c] != 0.0)).count() as i64

@@ -3,6 +3,7 @@
 
 use crate::lists::{Lists, first_max, largest};
 pub use crate::mira_gain::{Context, Judged, Scorer, Unit};
+use crate::mira_rough::Rough;
 use std::sync::Arc;
 
 /// Which candidate the weights should move towards.
@@ -88,14 +89,20 @@ struct Room {
     values: Vec<f64>,
     sum: Vec<f64>,
     difference: Vec<(u32, f64)>,
+    rough: Rough,
+    few: Vec<u32>,
 }
 
-/// A chosen candidate (its place in the list) and its gain.
+/// A chosen candidate: its place in the list, model score and gain.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Chosen {
     at: usize,
+    model: f64,
     gain: f64,
 }
+
+/// Oracle and prediction, and the place of the 1-best candidate.
+type Found = ((Chosen, Chosen), usize);
 
 impl Run {
     /// Goes on from `weights`, `drift` and `updates`.
@@ -131,10 +138,9 @@ impl Run {
     pub fn visit(&mut self, s: usize, gains: &[f64]) {
         let mut room = std::mem::take(&mut self.room);
         self.lists.scores(s, &self.weights, &mut room.model);
-        if !room.model.is_empty() {
-            let (plus, minus) =
-                choose(&self.rules, &room.model, gains, 0.0, &mut room.values, |at| gains[at]);
-            self.learn(s, plus, minus, &mut room);
+        if let Some(best) = first_max(&room.model) {
+            let pair = choose(&self.rules, &room.model, gains, 0.0, &mut room.values, |at| gains[at]);
+            self.learn(s, pair, best, &mut room.difference);
         }
         self.room = room;
     }
@@ -142,34 +148,89 @@ impl Run {
     /// Visits a sentence, with gains from a native metric.
     pub fn visit_native(&mut self, s: usize, scorer: &Scorer) {
         let mut room = std::mem::take(&mut self.room);
-        self.lists.scores(s, &self.weights, &mut room.model);
-        if !room.model.is_empty() {
-            let context = self.context(s);
-            let slack = scorer.all(&self.lists, &self.judged, s, &context, &mut room.gains);
-            let Room { model, gains, values, sum, .. } = &mut room;
-            let exact = |at| scorer.exact(&self.lists, &self.judged, s, at, &context, sum);
-            let (plus, minus) = choose(&self.rules, model, gains, slack, values, exact);
-            self.learn(s, plus, minus, &mut room);
+        let context = self.context(s);
+        let few = self.few(s, scorer, &context, &mut room);
+        let found = few.or_else(|| self.all(s, scorer, &context, &mut room));
+        if let Some((pair, best)) = found {
+            self.learn(s, pair, best, &mut room.difference);
         }
         self.room = room;
     }
 
-    /// The passive-aggressive step (Eidelman 2012, algorithm 1, lines 7 to 10), if the gains differ.
-    fn learn(&mut self, s: usize, plus: Chosen, minus: Chosen, room: &mut Room) {
-        let model = &room.model;
-        let best = first_max(model).unwrap_or(0);
+    /// Oracle, prediction and 1-best by looking at all candidates; None if there are none.
+    fn all(&self, s: usize, scorer: &Scorer, context: &Context, room: &mut Room) -> Option<Found> {
+        let Room { model, gains, values, sum, .. } = room;
+        self.lists.scores(s, &self.weights, model);
+        let best = first_max(model)?;
+        let slack = scorer.all(&self.lists, &self.judged, s, context, gains);
+        let exact = |at| scorer.exact(&self.lists, &self.judged, s, at, context, sum);
+        Some((choose(&self.rules, model, gains, slack, values, exact), best))
+    }
+
+    /// The same by looking only at those that rough scores and gains leave; None if these leave too many, or
+    /// cannot tell.
+    fn few(&self, s: usize, scorer: &Scorer, context: &Context, room: &mut Room) -> Option<Found> {
+        let (screen, counts) = (self.lists.screen()?, self.judged.counts()?);
+        let plus = match self.rules.oracle {
+            Oracle::Local(_) => return None,
+            Oracle::MaxGain => (0.0, 1.0),
+            Oracle::Hope => (1.0, 1.0),
+        };
+        let minus = match self.rules.prediction {
+            Prediction::Model => (1.0, 0.0),
+            Prediction::MaxCost => (0.0, -1.0),
+            Prediction::Fear => (1.0, -1.0),
+        };
+        let Room { rough, few, sum, .. } = room;
+        rough.slack = (
+            screen.scores(s, &self.weights, &mut rough.factors, &mut rough.model)?,
+            scorer.rough(counts, s, context, &mut rough.gains)?,
+        );
+        let span = self.lists.group(s);
+        let most = span.len() / 8 + 8;
+        let gain = |at, sum: &mut Vec<f64>| scorer.exact(&self.lists, &self.judged, s, at, context, sum);
+        let model = |at| self.lists.score(s, span.start + at, &self.weights);
+        rough.contenders((1.0, 0.0), span.len(), few);
+        let best = match few[..] {
+            [only] => only as usize,
+            _ if few.len() > most => return None,
+            _ => first_best(few, |at| (model(at), at))?,
+        };
+        let mut pick = |(m, g): (f64, f64)| {
+            if (m, g) == (1.0, 0.0) {
+                return Some(Chosen { at: best, model: model(best), gain: gain(best, sum) });
+            }
+            rough.contenders((m as f32, g as f32), span.len(), few);
+            let exact = |at| {
+                let chosen = Chosen { at, model: model(at), gain: gain(at, sum) };
+                (m * chosen.model + g * chosen.gain, chosen)
+            };
+            if few.len() > most { None } else { first_best(few, exact) }
+        };
+        Some(((pick(plus)?, pick(minus)?), best))
+    }
+
+    /// The passive-aggressive step (Eidelman 2012, algorithm 1, lines 7 to 10), if the gains differ. `best` is the
+    /// 1-best candidate.
+    fn learn(
+        &mut self,
+        s: usize,
+        (plus, minus): (Chosen, Chosen),
+        best: usize,
+        difference: &mut Vec<(u32, f64)>,
+    ) {
         self.seen[s] = (self.lists.group(s).start + best) as i64;
         if plus.at == minus.at || plus.gain <= minus.gain {
             return;
         }
-        let loss = (model[minus.at] - model[plus.at]) + (plus.gain - minus.gain);
+        let loss = (minus.model - plus.model) + (plus.gain - minus.gain);
         // A margin that an earlier step made exact leaves a loss of a few bits, which is none: it would be no
         // step, but count as an update in the average.
-        let size = model[minus.at].abs() + model[plus.at].abs() + plus.gain.abs() + minus.gain.abs();
+        let size = minus.model.abs() + plus.model.abs() + plus.gain.abs() + minus.gain.abs();
         if loss > 1e-12 * size {
             let first = self.lists.group(s).start;
-            self.lists.difference(s, first + plus.at, first + minus.at, &mut room.difference);
-            self.step(loss, &room.difference);
+            self.lists.difference(s, first + plus.at, first + minus.at, difference);
+            self.step(loss, difference);
         }
         if let Surroundings::Background(context) = &mut self.around {
             let fed = if self.rules.feed == Feed::Oracle { plus.at } else { best };
@@ -198,6 +259,18 @@ impl Run {
     }
 }
 
+/// The first of some candidates with the largest true value.
+fn first_best<T>(few: &[u32], mut exact: impl FnMut(usize) -> (f64, T)) -> Option<T> {
+    let mut best: Option<(f64, T)> = None;
+    for &at in few {
+        let (value, found) = exact(at as usize);
+        if best.as_ref().is_none_or(|(most, _)| value > *most) {
+            best = Some((value, found));
+        }
+    }
+    best.map(|best| best.1)
+}
+
 /// Oracle and prediction. `gains` may be off by `slack`; `exact` gives the true one.
 fn choose(
     rules: &Rules,
@@ -217,7 +290,7 @@ fn choose(
         }
         best_of(values, if g == 0.0 { 0.0 } else { slack }, |at| {
             let gain = exact(at);
-            (m * model[at] + g * gain, gain)
+            (m * model[at] + g * gain, Chosen { at, model: model[at], gain })
         })
     };
     let plus = match rules.oracle {
@@ -234,18 +307,18 @@ fn choose(
 }
 
 /// The first candidate with the largest true value. All within reach of the approximate maximum are asked for
-/// their true (value, gain), so that approximate gains never change a choice.
-fn best_of(values: &[f64], slack: f64, mut exact: impl FnMut(usize) -> (f64, f64)) -> Chosen {
+/// their true value, so that approximate gains never change a choice.
+fn best_of(values: &[f64], slack: f64, mut exact: impl FnMut(usize) -> (f64, Chosen)) -> Chosen {
     let top = largest(values);
     let floor = top - 2.0 * slack - 1e-14 * top.abs();
     let mut best: Option<(f64, Chosen)> = None;
     for (at, _) in values.iter().enumerate().filter(|e| *e.1 >= floor) {
-        let (value, gain) = exact(at);
+        let (value, chosen) = exact(at);
         if best.is_none_or(|(most, _)| value > most) {
-            best = Some((value, Chosen { at, gain }));
+            best = Some((value, chosen));
         }
     }
-    best.map_or(Chosen { at: 0, gain: f64::NAN }, |(_, chosen)| chosen)
+    best.map_or(Chosen { at: 0, model: f64::NAN, gain: f64::NAN }, |(_, chosen)| chosen)
 }
 
 fn kth_largest(numbers: &[f64], k: usize) -> f64 {
@@ -259,6 +332,8 @@ fn kth_largest(numbers: &[f64], k: usize) -> f64 {
 mod tests {
     use super::*;
     use crate::lists::tests::packed;
+    use dragoman_metric::bleu::{Bleu, RefLength, Smoothing};
+    use dragoman_metric::tokenize::Tokenizer;
     use proptest::prelude::*;
 
     const ORACLES: [Oracle; 3] = [Oracle::Local(2), Oracle::MaxGain, Oracle::Hope];
@@ -286,8 +361,9 @@ mod tests {
     #[test]
     fn the_first_of_equals_is_chosen() {
         for slack in [0.0, 0.1] {
-            let chosen = best_of(&[0.5, 1.0, 1.0, 0.9], slack, |at| ([0.5, 1.0, 1.0, 1.0][at], at as f64));
-            assert_eq!(chosen, Chosen { at: 1, gain: 1.0 });
+            let exact = |at| ([0.5, 1.0, 1.0, 1.0][at], Chosen { at, model: 0.0, gain: at as f64 });
+            let chosen = best_of(&[0.5, 1.0, 1.0, 0.9], slack, exact);
+            assert_eq!(chosen, Chosen { at: 1, model: 0.0, gain: 1.0 });
         }
     }
 
@@ -307,6 +383,42 @@ mod tests {
                     let exact = choose(&rules, &model, &gains, 0.0, &mut room, |at| gains[at]);
                     let fast = choose(&rules, &model, &rough, slack, &mut room, |at| gains[at]);
                     prop_assert_eq!(exact, fast);
+                }
+            }
+        }
+    }
+
+    proptest! {
+        /// The short forms leave the true oracle, prediction and 1-best candidate among the contenders.
+        #[test]
+        fn few_candidates_decide_as_all_do(
+            rows in prop::collection::vec((-3i8..4, -3i8..4, 0u8..9, 0u8..5, 18u8..23), 1..90),
+            w in (-2.0..2.0f64, -2.0..2.0f64), background in 5.0..3e4f64,
+        ) {
+            let list = rows.iter().map(|r| vec![(0, 0.3 * f64::from(r.0) + 7.0), (1, f64::from(r.1) - 9.0)]);
+            let lists = Arc::new(packed(&[list.collect()], 2));
+            let statistics: Vec<f64> = rows.iter().flat_map(|r| {
+                let (a, b, n) = (f64::from(r.2), f64::from(r.3), f64::from(r.4));
+                [n, 20.0, a + b, a, a.min(b), b / 2.0 - (b / 2.0).fract(), n, n - 1.0, n - 2.0, n - 3.0]
+            }).collect();
+            let judged = Arc::new(Judged::pack(&lists, &statistics, 10).unwrap());
+            let bleu = Bleu {
+                order: 4, tokenizer: Tokenizer::None, lowercase: false, ref_length: RefLength::Closest,
+                smoothing: Smoothing::Exp, effective_order: false, length_scale: 1.0, length_offset: 0.0,
+            };
+            let scorer = Scorer { metric: &bleu, sign: 1.0, scale: 100.0, unit: Unit::Statistic(1) };
+            let context = Context { row: vec![background; 10], count: 3.0 };
+            for oracle in ORACLES {
+                for prediction in PREDICTIONS {
+                    let bounds = (vec![-9.0; 2], vec![9.0; 2]);
+                    let start = (vec![w.0, w.1], vec![0.0; 2], 0);
+                    let pool = (Arc::clone(&lists), Arc::clone(&judged));
+                    let run = Run::new(pool, rules(oracle, prediction), bounds, start, Surroundings::None);
+                    let mut room = Room::default();
+                    let all = run.all(0, &scorer, &context, &mut room);
+                    let few = run.few(0, &scorer, &context, &mut room);
+                    prop_assert!(few.is_none() || few == all, "{:?} {:?}", few, all);
+                    prop_assert!(few.is_some() || room.few.len() > 8 || matches!(oracle, Oracle::Local(_)));
                 }
             }
         }

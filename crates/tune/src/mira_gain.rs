@@ -1,6 +1,7 @@
 //! Gains of candidates inside a context: the statistics of other sentences are added before scoring.
 
 use crate::lists::Lists;
+use crate::mira_rough::Counts;
 use dragoman_base::{Error, Result};
 use dragoman_metric::Metric;
 use dragoman_metric::bleu::{Bleu, Smoothing};
@@ -11,10 +12,11 @@ use std::any::Any;
 pub struct Judged {
     width: usize,
     columns: Vec<f64>,
+    counts: Option<Counts>,
 }
 
 impl Judged {
-    /// Packs rows of `width` statistics, one for each candidate.
+    /// Packs rows of `width` statistics, one for each candidate, and readies the lists for many passes.
     pub fn pack(lists: &Lists, rows: &[f64], width: usize) -> Result<Self> {
         if rows.len() != lists.candidates() * width {
             return Err(Error::Invalid("expected a row of statistics for each candidate".into()));
@@ -31,12 +33,18 @@ impl Judged {
                 }
             }
         }
-        Ok(Self { width, columns })
+        lists.sharpen();
+        Ok(Self { width, columns, counts: Counts::pack(lists, rows, width) })
     }
 
     /// Number of statistics.
     pub fn width(&self) -> usize {
         self.width
+    }
+
+    /// The short form, if the statistics are small counts.
+    pub(crate) fn counts(&self) -> Option<&Counts> {
+        self.counts.as_ref()
     }
 
     /// Statistic `k` of the candidates of sentence `s`.
@@ -49,7 +57,11 @@ impl Judged {
     /// Adds `factor` times the statistics of the candidate at `offset` of sentence `s` to `sum`.
     pub fn add(&self, lists: &Lists, s: usize, offset: usize, factor: f64, sum: &mut [f64]) {
         for (k, total) in sum.iter_mut().enumerate() {
-            *total += factor * self.column(lists, s, k)[offset];
+            let statistic = match &self.counts {
+                Some(counts) => counts.get(s, offset, k), // the same number, from fewer places
+                None => self.column(lists, s, k)[offset],
+            };
+            *total += factor * statistic;
         }
     }
 }

@@ -24,6 +24,17 @@ struct Chord {
     apex: u32,
 }
 
+/// The winners at γ → -∞, γ = 0 and γ → +∞, as positions. Of parallel lines the higher wins, of equal ones the first.
+#[derive(Debug, Clone, Copy)]
+pub struct Landmarks {
+    /// The smallest slope.
+    pub left: u32,
+    /// The largest score.
+    pub top: u32,
+    /// The largest slope.
+    pub right: u32,
+}
+
 /// The lines of one sentence as points.
 #[derive(Clone, Copy)]
 struct Lines<'a> {
@@ -70,8 +81,7 @@ impl Lines<'_> {
         (self.slopes[index as usize], self.scores[index as usize])
     }
 
-    /// The winners at γ → -∞, γ = 0 and γ → +∞. Of parallel lines the higher wins, of equal lines the first.
-    fn landmarks(&self) -> (u32, u32, u32) {
+    fn landmarks(&self) -> Landmarks {
         let first = (self.slopes[0], self.scores[0]);
         let (mut left, mut left_at) = (0, first);
         let (mut top, mut top_score) = (0, first.1);
@@ -87,7 +97,7 @@ impl Lines<'_> {
                 (top, top_score) = (i as u32, score);
             }
         }
-        (left, top, right)
+        Landmarks { left, top, right }
     }
 }
 
@@ -97,20 +107,20 @@ impl Envelope {
     ///
     /// The slices are not empty and as long as each other.
     pub fn find(&mut self, slopes: &[f64], scores: &[f64]) -> (&[u32], u32) {
+        self.find_from(slopes, scores, None)
+    }
+
+    /// The same where the landmarks may be known.
+    pub fn find_from(&mut self, slopes: &[f64], scores: &[f64], known: Option<Landmarks>) -> (&[u32], u32) {
         debug_assert!(!slopes.is_empty() && slopes.len() == scores.len());
         let lines = Lines { slopes, scores: &scores[..slopes.len()] };
-        let (left, top, right) = lines.landmarks();
+        let Landmarks { left, top, right } = known.unwrap_or_else(|| lines.landmarks());
         self.winners.clear();
         self.winners.push(left);
         if slopes[left as usize] < slopes[right as usize] {
             self.above.resize(slopes.len(), 0);
             let (low, high) = (Side::new(lines, left, top), Side::new(lines, top, right));
-            let mut kept = 0;
-            // Above the bend of two chords is above either: no branch depends on the data.
-            for (i, (&slope, &score)) in slopes.iter().zip(scores).enumerate() {
-                self.above[kept] = i as u32;
-                kept += usize::from((low.height(slope, score) > 0.0) | (high.height(slope, score) > 0.0));
-            }
+            let kept = keep_above(lines, &low, &high, &mut self.above);
             self.split((left, top, right), (0, kept), lines);
             self.close_all(lines);
         }
@@ -170,6 +180,65 @@ impl Envelope {
             self.open.push(Chord { left, right: apex, span: (start, cut), apex: low.apex });
         }
     }
+}
+
+/// Writes the positions of the lines above one chord or the other, and returns how many there are. Above the bend of
+/// two chords is above either.
+fn keep_above(lines: Lines<'_>, low: &Side, high: &Side, above: &mut [u32]) -> usize {
+    #[cfg(target_arch = "x86_64")]
+    if std::is_x86_feature_detected!("avx2") {
+        // SAFETY: the processor has just been asked.
+        return unsafe { keep_above_wide(lines, low, high, above) };
+    }
+    keep_above_from(0, 0, lines, low, high, above)
+}
+
+/// Four lines at a time: the same operations, so the same lines. Few are above, and only these are written.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+fn keep_above_wide(lines: Lines<'_>, low: &Side, high: &Side, above: &mut [u32]) -> usize {
+    use std::arch::x86_64::{
+        __m256d, _CMP_GT_OQ, _mm256_cmp_pd, _mm256_loadu_pd, _mm256_movemask_pd, _mm256_mul_pd, _mm256_or_pd,
+        _mm256_set1_pd, _mm256_setzero_pd, _mm256_sub_pd,
+    };
+    let spread = |side: &Side| [side.from.0, side.from.1, side.run, side.rise].map(|x| _mm256_set1_pd(x));
+    let rises = |[slope_from, score_from, run, rise]: [__m256d; 4], slope: __m256d, score: __m256d| {
+        let up = _mm256_mul_pd(_mm256_sub_pd(score, score_from), run);
+        let along = _mm256_mul_pd(rise, _mm256_sub_pd(slope, slope_from));
+        _mm256_cmp_pd::<_CMP_GT_OQ>(_mm256_sub_pd(up, along), _mm256_setzero_pd())
+    };
+    let (low_wide, high_wide) = (spread(low), spread(high));
+    let (slopes, _) = lines.slopes.as_chunks::<4>();
+    let (scores, _) = lines.scores.as_chunks::<4>();
+    let mut kept = 0;
+    for (block, (slopes, scores)) in slopes.iter().zip(scores).enumerate() {
+        // SAFETY: both are four numbers long.
+        let (slope, score) = unsafe { (_mm256_loadu_pd(slopes.as_ptr()), _mm256_loadu_pd(scores.as_ptr())) };
+        let either = _mm256_or_pd(rises(low_wide, slope, score), rises(high_wide, slope, score));
+        let mut mask = _mm256_movemask_pd(either);
+        while mask != 0 {
+            above[kept] = 4 * block as u32 + mask.trailing_zeros();
+            kept += 1;
+            mask &= mask - 1;
+        }
+    }
+    keep_above_from(4 * slopes.len(), kept, lines, low, high, above)
+}
+
+/// One line at a time, from `start`; no branch depends on the data.
+fn keep_above_from(
+    start: usize,
+    mut kept: usize,
+    lines: Lines<'_>,
+    low: &Side,
+    high: &Side,
+    above: &mut [u32],
+) -> usize {
+    for (i, (&slope, &score)) in lines.slopes.iter().zip(lines.scores).enumerate().skip(start) {
+        above[kept] = i as u32;
+        kept += usize::from((low.height(slope, score) > 0.0) | (high.height(slope, score) > 0.0));
+    }
+    kept
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! The exact line search: corpus statistics of every interval of a line.
 
 use super::columns::Column;
-use super::envelope::Envelope;
+use super::envelope::{Envelope, Landmarks};
 use rayon::prelude::*;
 
 /// Corners beyond this are as good as at infinity: no weights could be moved that far.
@@ -48,18 +48,18 @@ pub struct Intervals {
 
 /// At γ = `at` the winner of a sentence changes.
 #[derive(Debug, Clone, Copy)]
-struct Switch {
-    at: f64,
-    from: u32,
-    to: u32,
+pub(super) struct Switch {
+    pub at: f64,
+    pub from: u32,
+    pub to: u32,
 }
 
 /// What some sentences add to a line.
 #[derive(Default)]
-struct Part {
+pub(super) struct Part {
     /// Winner at γ = 0 and at γ → -∞ of each sentence.
-    ends: Vec<(u32, u32)>,
-    switches: Vec<Switch>,
+    pub ends: Vec<(u32, u32)>,
+    pub switches: Vec<Switch>,
 }
 
 /// Sums with the rounding errors kept (Neumaier), so that thousands of differences leave no drift. Sums of whole
@@ -93,7 +93,18 @@ impl Sums {
 impl Part {
     /// Adds one sentence; `first` is its first candidate.
     fn add(&mut self, envelope: &mut Envelope, slopes: &[f64], scores: &[f64], first: u32) {
-        let (winners, top) = envelope.find(slopes, scores);
+        self.add_from(envelope, (slopes, scores), first, None);
+    }
+
+    /// The same where the landmarks may be known.
+    pub fn add_from(
+        &mut self,
+        envelope: &mut Envelope,
+        (slopes, scores): (&[f64], &[f64]),
+        first: u32,
+        known: Option<Landmarks>,
+    ) {
+        let (winners, top) = envelope.find_from(slopes, scores, known);
         let mut leftmost = winners[0];
         let mut last = -FAR;
         for pair in winners.windows(2) {
@@ -148,25 +159,34 @@ fn sweep(parts: Vec<Part>, pool: Judged<'_>, known: Option<&[f64]>) -> Intervals
 
 /// Runs `search` on tasks of some sentences each, in parallel; the parts come back in order.
 ///
-/// Switches between candidates with equal statistics are dropped at the end of a task: a run of look-ups far
-/// apart in memory, which the processor can have under way together.
-fn by_task<F>(count: usize, pool: Judged<'_>, search: F) -> Vec<Part>
+/// `finish` looks the statistics up at the end of a task: a run of look-ups far apart in memory, which the
+/// processor can have under way together.
+pub(super) fn by_task<T, E, F>(count: usize, finish: E, search: F) -> Vec<T>
 where
+    T: Send,
+    E: Fn(Part) -> T + Sync,
     F: Fn(std::ops::Range<usize>, &mut Envelope, &mut Vec<f64>, &mut Part) + Sync,
 {
     let run = |(envelope, slopes): &mut (Envelope, Vec<f64>), task: usize| {
         let mut part = Part::default();
         search(task * TASK..((task + 1) * TASK).min(count), envelope, slopes, &mut part);
-        part.switches.retain(|switch| pool.row(switch.from) != pool.row(switch.to));
-        part
+        finish(part)
     };
     let init = || (Envelope::default(), Vec::new());
     (0..count.div_ceil(TASK)).into_par_iter().map_init(init, run).collect()
 }
 
+/// Drops switches between candidates with the same statistics.
+fn with_changes(pool: Judged<'_>) -> impl Fn(Part) -> Part {
+    move |mut part| {
+        part.switches.retain(|switch| pool.row(switch.from) != pool.row(switch.to));
+        part
+    }
+}
+
 /// The line through the point with model scores `scores`, in the direction with the given slopes `d·h`.
 pub fn search(scores: &[f64], slopes: &[f64], pool: Judged<'_>) -> Intervals {
-    let parts = by_task(pool.sentences(), pool, |sentences, envelope, _, part| {
+    let parts = by_task(pool.sentences(), with_changes(pool), |sentences, envelope, _, part| {
         for span in sentences.map(|s| pool.span(s)).filter(|span| !span.is_empty()) {
             let first = span.start as u32;
             part.add(envelope, &slopes[span.clone()], &scores[span], first);
@@ -181,7 +201,7 @@ pub fn search_column(scores: &[f64], column: Column<'_>, total: &[f64], pool: Ju
     match column {
         Column::Wide(slopes) => search(scores, slopes, pool),
         Column::Narrow(values) => {
-            let parts = by_task(pool.sentences(), pool, |sentences, envelope, slopes, part| {
+            let parts = by_task(pool.sentences(), with_changes(pool), |sentences, envelope, slopes, part| {
                 for span in sentences.map(|s| pool.span(s)).filter(|span| !span.is_empty()) {
                     slopes.clear();
                     slopes.extend(values[span.clone()].iter().map(|&v| f64::from(v)));
@@ -192,7 +212,7 @@ pub fn search_column(scores: &[f64], column: Column<'_>, total: &[f64], pool: Ju
         }
         Column::Sparse { rows, values } => {
             let fires = firing(rows, pool.starts);
-            let parts = by_task(fires.len(), pool, |chosen, envelope, slopes, part| {
+            let parts = by_task(fires.len(), with_changes(pool), |chosen, envelope, slopes, part| {
                 for (sentence, entries) in fires[chosen].iter().cloned() {
                     let span = pool.span(sentence);
                     slopes.clear();

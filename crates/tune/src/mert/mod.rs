@@ -3,9 +3,12 @@
 //! Along a line `w + γ·d` every candidate's model score is a straight line `w·h + γ·(d·h)`, so the winner of a
 //! sentence changes only at the corners of the upper envelope of its lines ([`envelope`]), and the corpus
 //! statistics only at the corners of all sentences together ([`line`]). [`columns`] lays features out so that a
-//! coordinate's lines are ready to read; [`expected`] smooths the steps for a gradient.
+//! coordinate's lines are ready to read; [`quick`] searches many coordinates from one point and [`best`] takes the
+//! best point of each; [`expected`] smooths the steps for a gradient.
 
+pub mod best;
 pub mod columns;
 pub mod envelope;
 pub mod expected;
 pub mod line;
+pub mod quick;

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 
 from dragoman.tune.base import Limits
-from dragoman.tune.mert.regularise import Line, Regulariser
+from dragoman.tune.mert.regularise import Line, Plain, Regulariser
 from dragoman.tune.surface import Direction, Surface
 from dragoman.types import F64
 
@@ -44,6 +45,8 @@ class Climb:
         self.surface, self.penalty, self.limits = surface, penalty, limits
         self.tolerance, self.rng, self.spreads = tolerance, rng, spreads
         self.free = limits.free
+        self.quick = surface.quick and isinstance(penalty, Plain)
+        """Whether the core finds the best point along a feature by itself."""
         self.weights = limits.clip(start)
         self.searches = 0
         self.history: list[float] = []
@@ -59,8 +62,29 @@ class Climb:
     def _value(self, total: F64) -> float:
         return float(self.surface.gains(total)) - self.penalty.value(self.weights)
 
+    def lines(self, directions: Iterable[Direction]) -> list[Step | None]:
+        """The best point along each of some directions, from where the search stands now."""
+        wanted = list(directions)
+        if not self.quick:
+            return [self.line(direction) for direction in wanted]
+        together = [direction for direction in wanted if isinstance(direction, int)]
+        found = iter(self._features(together))
+        return [next(found) if isinstance(direction, int) else self.line(direction) for direction in wanted]
+
+    def _features(self, features: list[int]) -> list[Step | None]:
+        """The same along features, in one call."""
+        self.searches += len(features)
+        reach = float(np.linalg.norm(self.weights)) or 1.0
+        bounds = {at: self._bounds(at) for at in features}
+        free = [at for at in features if bounds[at][0] < bounds[at][1]]
+        points = self.surface.best(self.scores, self.total, free, [bounds[at] for at in free], reach)
+        found = {at: Step(at, None, *point) for at, point in zip(free, points, strict=True) if point is not None}
+        return [found.get(at) for at in features]
+
     def line(self, direction: Direction) -> Step | None:
         """The best point along a direction, or None if the limits leave nowhere to go."""
+        if self.quick and isinstance(direction, int):
+            return self._features([direction])[0]
         self.searches += 1
         if not isinstance(direction, int):
             direction = self._admissible(direction)

@@ -85,8 +85,7 @@ class Sweep:
 
     def _ranked(self, climb: Climb) -> None:
         helpful: list[Step] = []
-        for direction in self._directions(climb):
-            step = climb.line(direction)
+        for step in climb.lines(self._directions(climb)):
             if step is not None and step.value > climb.value + climb.tolerance:
                 helpful.append(step)
             climb.history.append(climb.value)
