@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from dragoman._core import VERSION
-from dragoman.cli import align, clusters, corpus, lm, nbest, rules, score, translate, tune
+from dragoman.cli import align, clusters, corpus, lm, nbest, rules, score, train, translate, tune
 from dragoman.cli.arguments import Command
 from dragoman.errors import DragomanError
 
@@ -50,6 +50,8 @@ def completion(shell: str) -> None:
     click.echo(make(dragoman, {}, "dragoman", "_DRAGOMAN_COMPLETE").source())
 
 
+dragoman.add_command(train.train)
+dragoman.add_command(translate.translate)
 dragoman.add_command(score.score)
 dragoman.add_command(score.compare)
 dragoman.add_command(tune.tune)
@@ -57,7 +59,6 @@ dragoman.add_command(tune.rerank)
 dragoman.add_command(nbest.nbest)
 dragoman.add_command(lm.lm)
 dragoman.add_command(align.align)
-dragoman.add_command(translate.translate)
 dragoman.add_command(translate.model)
 dragoman.add_command(rules.rules)
 dragoman.add_command(clusters.classes)
