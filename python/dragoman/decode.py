@@ -23,7 +23,7 @@ from dragoman.errors import OptionError
 from dragoman.model import Model, Option, Part
 from dragoman.types import F64, I64, Candidates, Features, Hypotheses, Metric, Names, Texts, Weights
 
-__all__ = ["Arc", "Decoder", "Demands", "Derivation", "Lattice", "Phrase", "Search", "mbr"]
+__all__ = ["Arc", "Decoder", "DecoderSource", "Demands", "Derivation", "Lattice", "Phrase", "Search", "mbr"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -313,19 +313,46 @@ class Decoder:
         settings: _Settings,
         demands: Sequence[Demands] | None,
         targets: Texts | None = None,
+        threads: int | None = None,
     ) -> Candidates:
         used = self._checked(weights) if weights is not None else self.weights
         texts = _texts(lines)
         if demands is not None and len(demands) != len(texts):
             raise OptionError(f"expected demands for each of {len(texts)} lines, found {len(demands)}")
         wanted = None if demands is None else [d._native() for d in demands]
-        columns = self._system.translate(texts, used.align(self.names), settings, wanted, targets, self.threads)
+        columns = self._system.translate(
+            texts, used.align(self.names), settings, wanted, targets, threads or self.threads
+        )
         return self._candidates(columns, Texts([str(i) for i in range(len(texts))]))
 
     def _candidates(self, columns: Any, ids: Texts) -> Candidates:
         starts, texts, scores, rows, features, values, links, _, _ = columns
         listed = Features(self.names, rows, features, values)
         return Candidates(ids, starts, texts, listed, totals=scores, alignments=links)
+
+
+class DecoderSource:
+    """A text and a decoder as a source of candidates for tuning: lists are made anew under the weights of each call."""
+
+    def __init__(
+        self, decoder: Decoder, lines: Sequence[str] | Texts, size: int = 200, *, distinct: bool = True
+    ) -> None:
+        self.decoder, self.lines, self.size, self.distinct = decoder, _texts(lines), size, distinct
+
+    @property
+    def names(self) -> Names:
+        """The decoder's."""
+        return self.decoder.names
+
+    def __len__(self) -> int:
+        return len(self.lines)
+
+    def candidates(self, sentences: Sequence[int], weights: Weights, threads: int | None = None) -> Candidates:
+        """The n-best lists of some lines."""
+        numbers = np.asarray(sentences, dtype=np.int64)
+        settings = replace(self.decoder._settings(), size=self.size, distinct=self.distinct, features=True)
+        found = self.decoder._run(self.lines.take(numbers), weights, settings, None, threads=threads)
+        return replace(found, ids=Texts([str(number) for number in numbers]))
 
 
 def _texts(lines: Sequence[str] | Texts) -> Texts:

@@ -17,7 +17,7 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-__all__ = ["dumps", "key", "load", "value"]
+__all__ = ["dumps", "key", "load", "loads", "value"]
 
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 
@@ -31,6 +31,12 @@ def load(path: str | os.PathLike[str], what: str) -> dict[str, Any]:
         raise InputError(f"{name}: {error.strerror}", name) from None
     except ValueError as error:  # of the decoder or of TOML
         raise InputError(f"{name}: expected {what} in TOML, but {error}", name) from None
+    return content
+
+
+def loads(text: str) -> dict[str, Any]:
+    """A table from text that `dumps` made."""
+    content: dict[str, Any] = tomllib.loads(text)
     return content
 
 

@@ -22,6 +22,7 @@ __all__ = [
     "Metric",
     "Names",
     "References",
+    "Source",
     "Texts",
     "Weights",
 ]
@@ -234,4 +235,25 @@ class Metric(Protocol):
 
     def signature(self) -> str:
         """Every option that changes the figure, in one line."""
+        ...
+
+
+@runtime_checkable
+class Source(Protocol):
+    """Sentences whose candidates depend on the weights: our decoder over a text, or any other system behind a call."""
+
+    @property
+    def names(self) -> Names:
+        """The names of all features met so far; it may grow with every call of `candidates`."""
+        ...
+
+    def __len__(self) -> int:
+        """Number of sentences."""
+        ...
+
+    def candidates(self, sentences: Sequence[int], weights: Weights, threads: int | None = None) -> Candidates:
+        """The candidates of some sentences, by number, under the weights; `ids` are the numbers as text.
+
+        The result must not depend on `threads` (all cores if None). Several threads may call at once.
+        """
         ...

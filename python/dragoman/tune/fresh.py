@@ -1,0 +1,168 @@
+"""Adaptive online tuning (Green et al. 2013): fresh lists for a few sentences, a gradient, an update, and on.
+
+Decoding is what costs, so several batches are decoded at once. Batch t sees the weights without the last `stale`
+batches: which ones these are depends on the order of batches alone, so that a run is the same on any number of threads.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+
+from dragoman._core import CandidateLists
+from dragoman.tune.base import Pool
+from dragoman.tune.folder import Epochs
+from dragoman.tune.online import Online
+from dragoman.tune.updaters import updater_of
+from dragoman.types import F64, I64, Metric, Source, Weights
+
+__all__ = ["Fresh"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Lesson:
+    """What a batch taught."""
+
+    gradient: F64
+    loss: float
+    statistics: F64
+    """Sum of the statistics of the 1-best candidates."""
+    oracle: F64
+    """Of the candidates with the best gain."""
+    seen: I64
+    """In how many of its sentences' lists each feature is."""
+    decoding: float
+
+
+class Fresh:
+    """Epochs of online learning on fresh lists."""
+
+    def __init__(
+        self,
+        source: Source,
+        references: Sequence[Sequence[str]],
+        metric: Metric,
+        tuner: Online,
+        fixed: Sequence[str],
+        seed: int,
+        stale: int,
+    ) -> None:
+        self.source, self.references, self.metric, self.tuner = source, references, metric, tuner
+        self.fixed, self.seed, self.stale = fixed, seed, stale
+        self.updater = updater_of(tuner)
+
+    def begin(self, now: Epochs) -> None:
+        """Takes up what the updater knew."""
+        self.updater.squares = np.asarray(now.memory.get("squares", np.zeros(0)), dtype=np.float64)
+
+    def epoch(self, now: Epochs) -> dict[str, float]:
+        """One pass over all sentences, in a new order."""
+        began = time.monotonic()
+        order = np.random.default_rng([self.seed, now.epoch]).permutation(len(self.source))
+        batches = [order[i : i + self.tuner.batch] for i in range(0, len(order), self.tuner.batch)]
+        sums: dict[str, F64 | float] = {"loss": 0.0, "decoding": 0.0}
+        weights = np.asarray(now.memory.get("plain", now.weights), dtype=np.float64)
+        average = np.zeros(0)
+        seen = np.asarray(now.memory.get("seen", np.zeros(0)), dtype=np.float64)
+        with ThreadPoolExecutor(max_workers=self.stale + 1) as pool:
+            waiting: deque[Future[_Lesson]] = deque()
+            for number in range(len(batches) + self.stale):
+                if number < len(batches):
+                    step = now.epoch * len(batches) + number
+                    waiting.append(pool.submit(self._learn, batches[number], Weights(now.names, weights), step))
+                if number >= self.stale:
+                    lesson = waiting.popleft().result()
+                    weights, seen = self._apply(weights, lesson, seen, now)
+                    average = _padded(average, len(weights)) + weights
+                    _add(sums, lesson)
+        now.weights = weights
+        now.memory |= {"squares": _padded(self.updater.squares, len(weights)), "seen": _padded(seen, len(weights))}
+        if self.tuner.average:
+            now.memory["plain"] = weights
+            now.weights = average / len(batches)
+        score = self.metric.score
+        return {
+            "loss": float(sums["loss"]), "mixed": float(score(np.asarray(sums["statistics"]))),
+            "oracle": float(score(np.asarray(sums["oracle"]))),
+            "decoding": round(float(sums["decoding"]), 3), "updating": round(time.monotonic() - began, 3),
+        }  # fmt: skip
+
+    def _learn(self, sentences: I64, weights: Weights, step: int) -> _Lesson:
+        """Decodes a batch and computes the gradient of its loss."""
+        began = time.monotonic()
+        threads = None if self.stale == 0 else 1
+        found = self.source.candidates(sentences.tolist(), weights, threads)
+        decoding = time.monotonic() - began
+        width = len(weights.names)
+        values = _padded(np.asarray(weights.values), width)
+        pool = Pool.judge(found, [self.references[int(i)] for i in found.ids], self.metric)
+        gains = pool.sentence_gains(self.tuner.gain)
+        if self.tuner.times_length:
+            gains = gains * pool.statistics[:, self.tuner.length_column]
+        features = found.features
+        lists = CandidateLists(found.starts, features.starts, features.columns, features.values, width)
+        gradient, loss = self._gradient(lists, gains, values, step)
+        filled = np.flatnonzero(np.diff(found.starts) > 0)
+        best = [int(found.starts[s] + np.argmax(gains[found.starts[s] : found.starts[s + 1]])) for s in filled]
+        first = found.starts[:-1][filled]
+        rows = pool.statistics
+        seen = lists.sentence_counts()
+        return _Lesson(gradient, loss, rows[first].sum(axis=0), rows[best].sum(axis=0), seen, decoding)
+
+    def _gradient(self, lists: CandidateLists, gains: F64, weights: F64, step: int) -> tuple[F64, float]:
+        """The gradient of the batch's loss: what a plain step of size 1 subtracts."""
+        tuner, count = self.tuner, len(lists)
+        if tuner.objective in {"logistic", "hinge"}:
+            pairs = lists.sample_pairs(
+                gains, draws=tuner.draws, keep=tuner.pairs, threshold=tuner.threshold, seed=self.seed, step=step
+            )
+        else:
+            none = np.zeros(0, dtype=np.int64)
+            pairs = (np.zeros(count + 1, dtype=np.int64), none, none)
+        width = len(weights)
+        moved, _, _, _, loss = lists.online_epoch(
+            gains,
+            *pairs,
+            np.arange(count, dtype=np.int64),
+            weights,
+            np.zeros(width),
+            np.zeros(0),
+            0,
+            np.full(width, -np.inf),
+            np.full(width, np.inf),
+            np.ones(width, dtype=bool),
+            objective=tuner._loss,
+            updater=("sgd", [1.0]),
+            batch=max(count, 1),
+            factor=tuner.factor,
+            mean=tuner.reduce == "mean",
+        )
+        return weights - moved, loss
+
+    def _apply(self, weights: F64, lesson: _Lesson, seen: F64, now: Epochs) -> tuple[F64, F64]:
+        width = max(len(weights), len(lesson.gradient), len(seen))
+        weights, gradient = _padded(weights, width), _padded(lesson.gradient, width)
+        seen = _padded(seen, width) + _padded(lesson.seen.astype(np.float64), width)
+        if self.tuner.min_count > 1:
+            gradient = np.where(seen >= self.tuner.min_count, gradient, 0.0)
+        for name in self.fixed:
+            place = now.names.get(name)
+            if place is not None and place < width:
+                gradient[place] = 0.0
+        return self.updater.apply(weights, gradient, lesson.loss), seen
+
+
+def _add(sums: dict[str, F64 | float], lesson: _Lesson) -> None:
+    for key in ("loss", "statistics", "oracle", "decoding"):
+        value = getattr(lesson, key)
+        sums[key] = sums[key] + value if key in sums else value
+
+
+def _padded(array: F64, width: int) -> F64:
+    """The array, with zeros for features that were not known before."""
+    return array if len(array) >= width else np.concatenate([array, np.zeros(width - len(array))])

@@ -1,0 +1,144 @@
+"""Online MIRA (Eidelman 2012): sentence after sentence is decoded and its oracle and prediction are told apart.
+
+Gains are those of the sentence alone in the first epoch; from then on those of the corpus of the last epoch's 1-best
+translations with this sentence's replaced. Several shards learn side by side and are averaged after each epoch.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from dragoman.tune.base import Pool
+from dragoman.tune.folder import Epochs
+from dragoman.tune.mira import Mira
+from dragoman.types import F64, I64, Metric, Source, Weights
+
+__all__ = ["Parade"]
+
+
+@dataclass(slots=True, eq=False)
+class _Walk:
+    """What a shard has gone through in an epoch."""
+
+    weights: F64
+    sum: F64
+    updates: int = 0
+    loss: float = 0.0
+    statistics: dict[int, F64] = field(default_factory=dict)
+    """Of each sentence's 1-best translation."""
+    oracle: float = 0.0
+    prediction: float = 0.0
+    decoding: float = 0.0
+
+
+class Parade:
+    """Epochs of online MIRA."""
+
+    def __init__(
+        self,
+        source: Source,
+        references: Sequence[Sequence[str]],
+        metric: Metric,
+        tuner: Mira,
+        fixed: Sequence[str],
+        seed: int,
+        shards: int,
+    ) -> None:
+        self.source, self.references, self.metric, self.tuner = source, references, metric, tuner
+        self.fixed, self.seed, self.shards = fixed, seed, min(shards, len(source))
+        self.level = metric.sentence_level()
+        self.sign = 1.0 if metric.higher_is_better else -1.0
+
+    def begin(self, now: Epochs) -> None:
+        """Nothing to take up: the memory has it all."""
+
+    def epoch(self, now: Epochs) -> dict[str, float]:
+        """One pass over all sentences, in a new order, by all shards."""
+        began = time.monotonic()
+        order = np.random.default_rng([self.seed, now.epoch]).permutation(len(self.source))
+        shards = [order[i :: self.shards] for i in range(self.shards)]
+        corpus = now.memory.get("corpus")
+        rows = None if corpus is None else np.asarray(corpus, dtype=np.float64).reshape(len(self.source), -1)
+        start = np.asarray(now.memory.get("plain", now.weights), dtype=np.float64)
+        with ThreadPoolExecutor(max_workers=self.shards) as pool:
+            walks = list(pool.map(lambda shard: self._walk(shard, start, rows, now), shards))
+        width = len(now.names)
+        sizes = np.array([len(shard) for shard in shards], dtype=np.float64) / len(order)
+        now.memory["plain"] = sum(s * _padded(w.weights, width) for s, w in zip(sizes, walks, strict=True))
+        mean = [_padded(w.sum, width) / (w.updates + 1) for w in walks]
+        averaged = sum(s * m for s, m in zip(sizes, mean, strict=True))
+        now.weights = np.asarray(averaged if self.tuner.average else now.memory["plain"])
+        statistics = {i: row for walk in walks for i, row in walk.statistics.items()}
+        now.memory["corpus"] = np.array([statistics[i] for i in range(len(order))]).ravel()
+        total = np.sum(list(statistics.values()), axis=0)
+        count = float(len(order))
+        return {
+            "loss": sum(w.loss for w in walks), "updates": sum(w.updates for w in walks),
+            "mixed": float(self.metric.score(total)),
+            "oracle": sum(w.oracle for w in walks) / count, "prediction": sum(w.prediction for w in walks) / count,
+            "decoding": round(sum(w.decoding for w in walks), 3), "updating": round(time.monotonic() - began, 3),
+        }  # fmt: skip
+
+    def _walk(self, shard: I64, start: F64, corpus: F64 | None, now: Epochs) -> _Walk:
+        walk = _Walk(start, start.copy())
+        total = None if corpus is None else corpus.sum(axis=0)
+        for sentence in shard.tolist():
+            began = time.monotonic()
+            threads = None if self.shards == 1 else 1
+            found = self.source.candidates([sentence], Weights(now.names, walk.weights), threads)
+            walk.decoding += time.monotonic() - began
+            pool = Pool.judge(found, [self.references[sentence]], self.metric)
+            width = len(now.names)
+            walk.weights, walk.sum = _padded(walk.weights, width), _padded(walk.sum, width)
+            if not found.size:
+                walk.statistics[sentence] = np.zeros(self.metric.width)
+                continue
+            gains = self._gains(pool, total, None if corpus is None else corpus[sentence])
+            self._update(walk, pool, gains, now)
+            walk.statistics[sentence] = pool.statistics[0]
+        return walk
+
+    def _gains(self, pool: Pool, total: F64 | None, own: F64 | None) -> F64:
+        """What each candidate is worth, on the 0..1 scale times the unit."""
+        if total is None or own is None or self.tuner.gain == "sentence":
+            return self.sign * self.level.score(pool.statistics) / self.metric.scale
+        scores = self.sign * self.metric.score(total - own + pool.statistics) / self.metric.scale
+        units = {"score": 1.0, "sentence": float(len(self.source)), "length": float(total[self.tuner.length_column])}
+        return scores * units[self.tuner.unit]
+
+    def _update(self, walk: _Walk, pool: Pool, gains: F64, now: Epochs) -> None:
+        tuner = self.tuner
+        scores = pool.model_scores(walk.weights)
+        oracles = {"lu": gains, "mb": gains, "hope": scores + gains}
+        predictions = {"pb": scores, "mc": -gains, "fear": scores - gains}
+        local = np.argsort(-scores, kind="stable")[: tuner.local] if tuner.oracle == "lu" else np.arange(len(gains))
+        good = int(local[np.argmax(oracles[tuner.oracle][local])])
+        bad = int(np.argmax(predictions[tuner.prediction]))
+        level = self.level.score(pool.statistics[[good, bad]])
+        walk.oracle += float(level[0])
+        walk.prediction += float(level[1])
+        loss = scores[bad] - scores[good] + gains[good] - gains[bad]
+        if gains[good] <= gains[bad] or loss <= 0:
+            return
+        rows = pool.candidates.features.take(np.array([good, bad]))
+        difference = np.zeros(len(now.names))
+        np.add.at(difference, rows.columns[: rows.starts[1]], rows.values[: rows.starts[1]])
+        np.subtract.at(difference, rows.columns[rows.starts[1] :], rows.values[rows.starts[1] :])
+        for name in self.fixed:
+            difference[now.names.get(name)] = 0.0
+        norm = float(difference @ difference)
+        if norm > 0:
+            walk.weights = walk.weights + min(tuner.c, float(loss) / norm) * difference
+            walk.sum += walk.weights
+            walk.updates += 1
+            walk.loss += float(loss)
+
+
+def _padded(array: F64, width: int) -> F64:
+    """The array, with zeros for features that were not known before."""
+    return array if len(array) >= width else np.concatenate([array, np.zeros(width - len(array))])

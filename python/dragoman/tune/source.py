@@ -1,0 +1,253 @@
+"""Tuning with a decoder in the loop: candidates are made anew under the weights that are being found.
+
+Batch tuners (MERT, PRO, k-best MIRA, risk) work in rounds: decode, add to the pool, tune on the pool. Online tuners
+(AdaGrad and relatives, MIRA) decode a few sentences, update, and go on to the next.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+
+from dragoman.config import closest, describe
+from dragoman.errors import InputError, OptionError, TuningError
+from dragoman.significance import Interval, confidence
+from dragoman.tune.base import Tuner
+from dragoman.tune.folder import Epochs, Folder
+from dragoman.tune.fresh import Fresh
+from dragoman.tune.mira import Mira
+from dragoman.tune.online import Online
+from dragoman.tune.parade import Parade
+from dragoman.tune.rounds import Rounds
+from dragoman.types import F64, Hypotheses, Metric, Source, Weights
+
+__all__ = ["Judged", "Plan", "TunedSource", "tune_source"]
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How long to tune, and how."""
+
+    epochs: int = 10
+    """Passes over the sentences; for batch tuners, rounds at most."""
+    mode: str = "auto"
+    """batch, online, or auto: what suits the tuner."""
+    stale: int = 3
+    """Online, gradients: a batch is decoded with weights that lack the last so many batches, so that as many more
+    can be decoded at once. The result does not depend on the number of threads. 0: none is missed."""
+    shards: int = 1
+    """Online MIRA: the sentences are dealt into so many shards, which learn apart; their weights are averaged after
+    each epoch (iterative parameter mixing)."""
+    select: str = "best"
+    """best: the epoch with the best score on the held-out text, or without one on the tuning text; last: the last."""
+    fixed: Sequence[str] = ()
+    """Features whose weights stay as they start."""
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.mode not in {"auto", "batch", "online"} or self.select not in {"best", "last"}:
+            raise OptionError(f"expected mode auto, batch or online and select best or last, found {self}")
+        if self.epochs < 1 or self.stale < 0 or self.shards < 1:
+            raise OptionError(f"expected at least one epoch and shard, and no negative staleness, found {self}")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Judged:
+    """A source with its references: what a run tunes on, or is judged on."""
+
+    source: Source
+    references: Sequence[Sequence[str]]
+
+    def __post_init__(self) -> None:
+        if len(self.source) != len(self.references):
+            raise InputError(
+                f"the source has {len(self.source)} sentences, the references {len(self.references)} lines"
+            )
+        if not len(self.source):
+            raise InputError("there is no sentence to tune on")
+
+    def statistics(self, metric: Metric, weights: Weights) -> F64:
+        """The metric's statistics of each sentence's best translation."""
+        found = self.source.candidates(range(len(self.source)), weights)
+        first = found.starts[:-1]
+        best = np.where(np.diff(found.starts) > 0, first, -1)
+        texts = [found.texts[int(row)] if row >= 0 else "" for row in best]
+        return metric.prepare(self.references).statistics(Hypotheses.one_each(texts))
+
+
+class Loop(Protocol):
+    """A way to go through epochs."""
+
+    def begin(self, now: Epochs) -> None:
+        """Before the first epoch, or after a checkpoint was read."""
+        ...
+
+    def epoch(self, now: Epochs) -> dict[str, float]:
+        """One epoch: changes the weights and the memory of `now`, and says what happened."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class TunedSource:
+    """What a run found."""
+
+    weights: Weights
+    tuner: str
+    metric: str
+    seed: int
+    best: int
+    """The epoch whose weights these are; 0 is the start."""
+    start: Interval
+    """Score of the tuning text under the start weights."""
+    end: Interval
+    """The same under the weights found."""
+    held_out_start: Interval | None
+    held_out: Interval | None
+    seconds: float
+    records: Sequence[Mapping[str, float]] = field(repr=False)
+
+
+def tune_source(
+    tuning: Judged,
+    metric: Metric,
+    tuner: Tuner,
+    start: Weights,
+    plan: Plan | None = None,
+    *,
+    held_out: Judged | None = None,
+    folder: Path | None = None,
+    resume: bool = False,
+    about: Mapping[str, Any] | None = None,
+    progress: Callable[[dict[str, float]], None] | None = None,
+) -> TunedSource:
+    """Weights for a system that makes its own candidates, such as our decoder.
+
+    With a `folder` the run is kept there (see `dragoman.tune.folder`) and can go on after a kill with `resume`; `about`
+    is what else the run depends on, for its config. `progress` is called with the record of each epoch.
+    """
+    began, plan = time.monotonic(), plan or Plan()
+    names = tuning.source.names
+    first = start.align(names)
+    keeper = Folder(
+        folder, {"tuner": describe(tuner.name, tuner), "metric": metric.signature(), **_config(plan, about)}
+    )
+    now = keeper.begin(names, first, resume)
+    loop = _loop(tuning, metric, tuner, plan, keeper)
+    scores = _Scores(tuning, held_out, metric, plan)
+    if not now.records:
+        now.records.append({"epoch": 0, **scores.of(now)})
+        if metric.higher_is_better and now.records[0]["score"] <= 0 and now.records[0].get("held_out", 1.0) <= 0:
+            raise TuningError(
+                f"{metric.name} is zero under the start weights: are these the right references, tokenised likewise?"
+            )
+        if progress:
+            progress(now.records[0])
+        keeper.save(now)
+    loop.begin(now)
+    while not now.done:
+        start_time = time.monotonic()
+        record = loop.epoch(now)
+        now.epoch += 1
+        now.done = now.done or now.epoch >= plan.epochs
+        if not np.isfinite(now.weights).all() or not now.weights.any():
+            raise TuningError(f"the weights have collapsed in epoch {now.epoch}: all are zero or not finite")
+        scored = scores.of(now)
+        seconds = round(time.monotonic() - start_time, 3)
+        now.records.append(
+            {"epoch": now.epoch, **scored, **record, "norm": float(np.linalg.norm(now.weights)),
+             "nonzero": int(np.count_nonzero(now.weights)), "seconds": seconds}
+        )  # fmt: skip
+        scores.keep(now)
+        keeper.save(now)
+        if progress:
+            progress(now.records[-1])
+    return _result(now, tuning, held_out, metric, tuner, plan, keeper, first, time.monotonic() - began)
+
+
+def _config(plan: Plan, about: Mapping[str, Any] | None) -> dict[str, Any]:
+    return {
+        "epochs": plan.epochs, "mode": plan.mode, "stale": plan.stale, "shards": plan.shards, "select": plan.select,
+        "fixed": list(plan.fixed), "seed": plan.seed, **(about or {}),
+    }  # fmt: skip
+
+
+def _loop(tuning: Judged, metric: Metric, tuner: Tuner, plan: Plan, keeper: Folder) -> Loop:
+    names = tuning.source.names
+    for name in plan.fixed:
+        if name not in names:
+            raise OptionError(f"the system has no feature `{name}`; {closest(name, names.to_list())}")
+    online = isinstance(tuner, Online) or (isinstance(tuner, Mira) and tuner.gain != "background")
+    if plan.mode == "batch" or (plan.mode == "auto" and not online):
+        return Rounds(tuning.source, tuning.references, metric, tuner, plan.fixed, plan.seed, keeper.path)
+    if isinstance(tuner, Online):
+        return Fresh(tuning.source, tuning.references, metric, tuner, plan.fixed, plan.seed, plan.stale)
+    if isinstance(tuner, Mira):
+        return Parade(tuning.source, tuning.references, metric, tuner, plan.fixed, plan.seed, plan.shards)
+    raise OptionError(f"{tuner.name} cannot be run online; leave the mode out")
+
+
+class _Scores:
+    """Scores of the weights after each epoch; the best ones are kept."""
+
+    def __init__(self, tuning: Judged, held_out: Judged | None, metric: Metric, plan: Plan) -> None:
+        self.tuning, self.held_out, self.metric, self.plan = tuning, held_out, metric, plan
+        self.sign = 1.0 if metric.higher_is_better else -1.0
+        self.rows: dict[int, tuple[F64, F64 | None]] = {}
+
+    def of(self, now: Epochs) -> dict[str, float]:
+        """The scores of the current weights."""
+        tuned = self.tuning.statistics(self.metric, now.named)
+        other = None if self.held_out is None else self.held_out.statistics(self.metric, now.named)
+        now.widen()
+        scores = {"score": float(self.metric.score(tuned.sum(axis=0)))}
+        if other is not None:
+            scores["held_out"] = float(self.metric.score(other.sum(axis=0)))
+        return scores
+
+    def key(self, record: Mapping[str, float]) -> float:
+        """What epochs are compared by: higher is better."""
+        return self.sign * record.get("held_out", record["score"])
+
+    def keep(self, now: Epochs) -> None:
+        """Remembers the weights if they are the best so far."""
+        before = max(self.key(record) for record in now.records[:-1])
+        if self.plan.select == "last" or self.key(now.records[-1]) > before or "best" not in now.memory:
+            better = self.plan.select == "last" or self.key(now.records[-1]) > before
+            if better:
+                now.memory["best"], now.memory["best_epoch"] = now.weights.copy(), now.epoch
+
+
+def _result(
+    now: Epochs,
+    tuning: Judged,
+    held_out: Judged | None,
+    metric: Metric,
+    tuner: Tuner,
+    plan: Plan,
+    keeper: Folder,
+    first: F64,
+    seconds: float,
+) -> TunedSource:
+    epoch = int(now.memory.get("best_epoch", 0))
+    values = now.memory["best"] if epoch else first
+    found, begun = Weights(now.names, np.asarray(values)), Weights(now.names, first)
+
+    def score(judged: Judged | None, weights: Weights) -> Interval | None:
+        return None if judged is None else confidence(judged.statistics(metric, weights), metric, seed=plan.seed)
+
+    start, end = score(tuning, begun), score(tuning, found)
+    assert start is not None
+    assert end is not None
+    result = TunedSource(
+        found, describe(tuner.name, tuner), metric.signature(), plan.seed, epoch, start, end,
+        score(held_out, begun), score(held_out, found), seconds, tuple(now.records),
+    )  # fmt: skip
+    keeper.finish(
+        found, {"tuner": result.tuner, "metric": result.metric, "seed": plan.seed, "epoch": epoch, "score": end.score}
+    )
+    return replace(result)
