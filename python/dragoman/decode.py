@@ -175,6 +175,7 @@ class Decoder:
         self.model = model if isinstance(model, Model) else Model.open(model)
         tables = [os.fspath(self.model.folder / name) for name in self.model.tables]
         self._system = NativeSystem(tables, [_native(self.model, part) for part in self.model.parts])
+        self._names = self._system.names
         self.search = search if search is not None else _wanted(self.model)
         self.threads = threads
         self.weights = self._checked(self.model.weights if weights is None else weights)
@@ -182,7 +183,7 @@ class Decoder:
     @property
     def names(self) -> Names:
         """The names of all features; it grows as sparse ones are met."""
-        return self._system.names
+        return self._names
 
     @property
     def dense(self) -> list[str]:
