@@ -21,6 +21,7 @@ __all__ = [
     "NativeReferences",
     "NbestReader",
     "NbestWriter",
+    "RuleTable",
     "Texts",
     "align_weights",
     "best_per_group",
@@ -33,6 +34,9 @@ __all__ = [
     "read_gold",
     "read_lines",
     "read_links",
+    "rules_extract",
+    "rules_import",
+    "rules_score_count",
     "score_links",
     "shuffle_sums",
     "symmetrise_links",
@@ -428,7 +432,6 @@ def read_links(path: str, texts: tuple[Texts, Texts] | None) -> _Links: ...
 def write_links(path: str, links: _Links) -> None: ...
 def read_gold(path: str) -> tuple[_Links, _Links]: ...
 def score_links(found: _Links, sure: _Links, possible: _Links) -> tuple[int, int, int, int]: ...
-
 def rules_extract(
     files: tuple[str, str, str],
     out: str,

@@ -88,7 +88,8 @@ class Slow:
                 inner = frozenset((i - fs, j - es) for i, j in pair.links if fs <= i <= fe)
                 self.links[key][inner] += 1
                 for model, after in product(models, (False, True)):
-                    self.orient[(model, after, *key)][orientation(pair, span, near[model], after, moses)] += 1
+                    turn = orientation(pair, span, near[model], after, moses)
+                    self.orient[model, after, key[0], key[1]][turn] += 1
 
     def add_words(self, pair: Pair) -> None:
         free_source = set(range(len(pair.source))) - {i for i, _ in pair.links}
@@ -100,13 +101,12 @@ class Slow:
 
     def lexical(self, key: Any, forward: bool) -> float:
         source, target = key if forward else key[::-1]
-        flip = (lambda link: link) if forward else (lambda link: link[::-1])
 
         def order(links: Links) -> Any:
-            turned = [flip(link) for link in links]
+            turned = [link if forward else link[::-1] for link in links]
             return self.links[key][links], [sorted(i for i, j in turned if j == at) for at in range(len(target))]
 
-        best = [flip(link) for link in max(self.links[key], key=order)]
+        best = [link if forward else link[::-1] for link in max(self.links[key], key=order)]
         product_ = 1.0
         for at, word in enumerate(target):
             partners = [source[i] for i, j in best if j == at] or [None]
@@ -189,7 +189,10 @@ def test_phrase_pairs_orientations_and_counts_are_those_of_brute_force(
     assert (report.tokens, report.extracted) == (slow.count.total(), len(slow.count))
     assert report.unaligned == sum(not pair.links for pair in bitext)
     for key, rule in found.items():
-        want = [slow.orient[(model, after, *key)][o] for model, after, o in product(rules.MODELS, (False, True), range(3))]
+        want = [
+            slow.orient[model, after, key[0], key[1]][o]
+            for model, after, o in product(rules.MODELS, (False, True), range(3))
+        ]
         assert rule.scores[24:] == want, key
         assert rule.scores[4:6] == pytest.approx([math.log(slow.count[key]), float(slow.count[key] == 1)])
         assert slow.links[key][frozenset(rule.links)] == max(slow.links[key].values())
