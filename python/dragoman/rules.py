@@ -270,8 +270,10 @@ class Table:
 
     def lookup(self, phrase: str | Sequence[str]) -> list[Rule]:
         """Find the rules of a source phrase, by word ids of the target."""
-        words = phrase.split() if isinstance(phrase, str) else list(phrase)
-        return [Rule(*found) for found in self.native.lookup(words)]
+        if isinstance(phrase, str):
+            # Blanks and tabs only: other white space may be part of words.
+            phrase = [word for word in phrase.replace("\t", " ").split(" ") if word]
+        return [Rule(*found) for found in self.native.lookup(list(phrase))]
 
     def export(
         self,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import random
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from itertools import pairwise, product
@@ -198,23 +199,43 @@ def test_phrase_pairs_orientations_and_counts_are_those_of_brute_force(
         assert slow.links[key][frozenset(rule.links)] == max(slow.links[key].values())
 
 
-@given(bitexts, st.sampled_from(rules.SMOOTHING), st.sampled_from([None, 10.0, 0.3]))
-@settings(max_examples=80)
-def test_scores_are_those_of_dictionaries(bitext: list[Pair], smoothing: str, alpha: float | None) -> None:
-    slow = Slow(bitext, 3, ("wbe", "hier"))
+def check_scores(bitext: list[Pair], slow: Slow, smoothing: str, alpha: float | None) -> None:
     options: dict[str, Any] = {"add": 0.5} if alpha is None else {"alpha": alpha}
-    options |= {"length": 3, "reordering": ("wbe", "hier"), "smoothing": smoothing}
-    if smoothing == "kneser-ney" and not {1, 2, 3} <= set(slow.count.values()):
-        with pytest.raises(OptionError, match="Kneser-Ney smoothing needs rules that were seen once"):
-            run(bitext, **options)
-        return
-    _, found, _ = run(bitext, **options)
+    _, found, _ = run(bitext, length=3, reordering=slow.models, smoothing=smoothing, **options)
+    assert set(found) == set(slow.count)
     for key, rule in found.items():
         backward, forward = slow.probabilities(key, smoothing)
         want = [backward, slow.lexical(key, False), forward, slow.lexical(key, True)]
         got = [math.exp(s) for s in rule.scores]
         assert got[:4] == pytest.approx(want, rel=1e-5), key
         assert got[6:] == pytest.approx(list(slow.orientations(key, alpha, 0.5)), rel=1e-5), key
+
+
+@given(bitexts, st.sampled_from(rules.SMOOTHING), st.sampled_from([None, 10.0, 0.3]))
+@settings(max_examples=60)
+def test_scores_are_those_of_dictionaries(bitext: list[Pair], smoothing: str, alpha: float | None) -> None:
+    slow = Slow(bitext, 3, ("wbe", "hier"))
+    if smoothing == "kneser-ney" and not {1, 2, 3} <= set(slow.count.values()):
+        with pytest.raises(OptionError, match="Kneser-Ney smoothing needs rules that were seen once"):
+            run(bitext, length=3, smoothing=smoothing)
+        return
+    check_scores(bitext, slow, smoothing, alpha)
+
+
+@pytest.mark.parametrize("smoothing", rules.SMOOTHING)
+@pytest.mark.parametrize("seed", range(3))
+def test_scores_of_rules_that_were_seen_with_several_links(seed: int, smoothing: str) -> None:
+    draw = random.Random(seed)
+    bitext = []
+    for _ in range(40):
+        source, target = (tuple(draw.choices(letters, k=draw.randint(2, 5))) for letters in ("ab", "xy"))
+        cells = [(i, j) for i in range(len(source)) for j in range(len(target))]
+        bitext.append(Pair(source, target, frozenset(draw.sample(cells, draw.randint(2, 5)))))
+    slow = Slow(bitext, 3, ("phrase",))
+    ties = [c for c in slow.links.values() if list(c.values()).count(max(c.values())) > 1]
+    assert len(ties) > 5
+    assert {1, 2, 3, 4} <= set(slow.count.values())
+    check_scores(bitext, slow, smoothing, 10.0)
 
 
 @given(st.lists(pairs(5), min_size=2, max_size=8), st.sampled_from(["a+e", "a-e", "0.5"]))

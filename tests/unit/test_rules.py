@@ -105,6 +105,14 @@ def test_odd_pairs_are_skipped_and_counted(files: Files, cli: Cli) -> None:
     assert rules.extract(*paths, longest=10_000).long == 0
 
 
+def test_only_blanks_and_tabs_separate_words(files: Files) -> None:
+    paths = files("10\u00a0000\tMann |\n", "10,000 men\u2003x\n", "0-0 1-1\n")
+    rules.extract(*paths)
+    table = rules.Table(paths[3])
+    assert [rule.target for rule in table.lookup("10\u00a0000 Mann")] == ["10,000 men\u2003x"]
+    assert table.lookup("10 000 Mann") == []
+
+
 def test_no_rules_at_all(files: Files) -> None:
     paths = files("a\n", "x\n", "\n")
     assert rules.extract(*paths).rules == 0
