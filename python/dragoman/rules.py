@@ -210,10 +210,10 @@ def import_moses(
     scores; without it four scores have Moses' meaning (`MOSES_COLUMNS`), others are s1, s2, ...
     """
     if not isinstance(reordering, Mapping):
-        names = [model_of(file) for file in reordering]
-        if len(set(names)) < len(names):
-            raise OptionError(f"expected different reordering models, found {', '.join(names)}; name them")
-        reordering = dict(zip(names, reordering, strict=True))
+        models = [model_of(file) for file in reordering]
+        if len(set(models)) < len(models):
+            raise OptionError(f"expected different reordering models, found {', '.join(models)}; name them")
+        reordering = dict(zip(models, reordering, strict=True))
     if columns is None and rules_score_count(os.fspath(path)) == len(MOSES_COLUMNS):
         columns = MOSES_COLUMNS
     tables = [(model, os.fspath(file)) for model, file in reordering.items()]
@@ -223,13 +223,13 @@ def import_moses(
 
 
 class Table:
-    """An open table. Its pages are mapped: opening costs nothing, and processes share them.
+    r"""An open table. Its pages are mapped: opening costs nothing, and processes share them.
 
     >>> from pathlib import Path
     >>> from tempfile import TemporaryDirectory
     >>> folder = TemporaryDirectory()
     >>> f, e, a = (Path(folder.name) / name for name in "fea")
-    >>> _ = f.write_text("das Haus\\n"), e.write_text("the house\\n"), a.write_text("0-0 1-1\\n")
+    >>> _ = f.write_text("das Haus\n"), e.write_text("the house\n"), a.write_text("0-0 1-1\n")
     >>> report = extract(f, e, a, Path(folder.name) / "rules")
     >>> table = Table(Path(folder.name) / "rules")
     >>> [rule.target for rule in table.lookup("das Haus")]
@@ -270,8 +270,10 @@ class Table:
 
     def lookup(self, phrase: str | Sequence[str]) -> list[Rule]:
         """Find the rules of a source phrase, by word ids of the target."""
-        words = phrase.split() if isinstance(phrase, str) else list(phrase)
-        return [Rule(*found) for found in self.native.lookup(words)]
+        if isinstance(phrase, str):
+            # Blanks and tabs only: other white space may be part of words.
+            phrase = [word for word in phrase.replace("\t", " ").split(" ") if word]
+        return [Rule(*found) for found in self.native.lookup(list(phrase))]
 
     def export(
         self,

@@ -123,7 +123,9 @@ mod tests {
         #[test]
         fn numbers_round_trip(values in prop::collection::vec(id(), 0..9)) {
             let mut bytes = Vec::new();
-            values.iter().for_each(|&value| put_number(&mut bytes, value));
+            for &value in &values {
+                put_number(&mut bytes, value);
+            }
             let mut rest = bytes.as_slice();
             let found: Vec<u32> = values.iter().map(|_| take_number(&mut rest)).collect();
             prop_assert_eq!(found, values);

@@ -95,7 +95,9 @@ pub fn export(table: &Table, options: &ExportOptions) -> Result<()> {
         let counted = counted.into_iter().map(|name| column(table, name)).collect::<Result<Vec<usize>>>()?;
         send(table, path, options.memory, |rule, line| {
             let scores = table.scores(rule);
-            columns.iter().for_each(|&column| put_probability(line, scores[column]));
+            for &column in &columns {
+                put_probability(line, scores[column]);
+            }
             put_links(line, table.links(rule));
             line.extend_from_slice(b" |||");
             if let [backward, forward, count] = counted[..] {
@@ -111,7 +113,9 @@ pub fn export(table: &Table, options: &ExportOptions) -> Result<()> {
         let columns = names.collect::<Result<Vec<usize>>>()?;
         send(table, path, options.memory, |rule, line| {
             let scores = table.scores(rule);
-            columns.iter().for_each(|&column| put_probability(line, scores[column]));
+            for &column in &columns {
+                put_probability(line, scores[column]);
+            }
         })?;
     }
     Ok(())

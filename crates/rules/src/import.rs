@@ -8,6 +8,7 @@ use crate::words;
 use dragoman_base::error::quote;
 use dragoman_base::io::Lines;
 use dragoman_base::{Error, Names, Result};
+use std::borrow::Borrow;
 use std::path::PathBuf;
 
 /// What to import, and where to.
@@ -284,7 +285,8 @@ fn columns(options: &ImportOptions, width: usize) -> Result<Vec<String>> {
 }
 
 /// Reads Moses' tables and writes a mapped one.
-pub fn import(options: &ImportOptions) -> Result<ImportReport> {
+pub fn import(options: impl Borrow<ImportOptions>) -> Result<ImportReport> {
+    let options = options.borrow();
     if options.reordering.len() > 100 {
         return Err(Error::Invalid("expected at most 100 reordering tables".to_owned()));
     }

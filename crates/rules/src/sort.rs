@@ -256,7 +256,9 @@ mod tests {
     fn sorted(records: &[Vec<u8>], limit: usize) -> Vec<Vec<u8>> {
         let folder = tempfile::tempdir().unwrap();
         let mut sorter = Sorter::new(&Scratch::beside(&folder.path().join("x")), limit);
-        records.iter().for_each(|r| sorter.push(r).unwrap());
+        for record in records {
+            sorter.push(record).unwrap();
+        }
         let (mut sorted, mut all) = (sorter.finish().unwrap(), Vec::new());
         while let Some(record) = sorted.next().unwrap() {
             all.push(record.to_vec());
@@ -279,7 +281,7 @@ mod tests {
 
     #[test]
     fn records_longer_than_a_share_of_the_buffer() {
-        let records: Vec<Vec<u8>> = (0..40u8).map(|i| vec![i.wrapping_mul(37), i].repeat(5_000)).collect();
+        let records: Vec<Vec<u8>> = (0..40u8).map(|i| [i.wrapping_mul(37), i].repeat(5_000)).collect();
         let mut slow = records.clone();
         slow.sort();
         assert_eq!(sorted(&records, 64), slow);

@@ -253,7 +253,9 @@ pub fn join_targets(
             record.extend(rule.to_be_bytes());
             put_number(&mut record, rules.len() as u32);
             put_number(&mut record, extra);
-            sums.iter().for_each(|&sum| put_number(&mut record, sum));
+            for &sum in sums.iter() {
+                put_number(&mut record, sum);
+            }
             by_rule.push(&record)?;
         }
         rules.clear();
@@ -269,7 +271,9 @@ pub fn join_targets(
         }
         rest = &rest[length..];
         rules.push(take_u32(&mut rest));
-        sums.iter_mut().for_each(|sum| *sum += take_number(&mut rest));
+        for sum in &mut sums {
+            *sum += take_number(&mut rest);
+        }
     }
     flush(&target, &mut rules, &mut sums)?;
     drop(by_target);

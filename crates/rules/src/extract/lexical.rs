@@ -51,8 +51,12 @@ impl Lexicon {
         let free = |words: &[u32], linked: &[bool]| -> Vec<u32> {
             words.iter().zip(linked).filter(|(_, linked)| !**linked).map(|(word, _)| *word).collect()
         };
-        free(sentence.source, &linked.0).into_iter().for_each(|word| self.link(word, NULL));
-        free(sentence.target, &linked.1).into_iter().for_each(|word| self.link(NULL, word));
+        for word in free(sentence.source, &linked.0) {
+            self.link(word, NULL);
+        }
+        for word in free(sentence.target, &linked.1) {
+            self.link(NULL, word);
+        }
     }
 
     fn count(&self, source: u32, target: u32) -> f64 {

@@ -174,7 +174,9 @@ fn read(options: &Options, mut sorter: Sorter) -> Result<(Read, Sorted)> {
     while let Some(chunk) = current {
         let work = |pairs: &[bitext::Pair]| {
             let (mut blocks, mut bytes) = (Blocks::default(), Vec::new());
-            pairs.iter().for_each(|pair| occurrences(chunk.sentence(pair), &shape, &mut blocks, &mut bytes));
+            for pair in pairs {
+                occurrences(chunk.sentence(pair), &shape, &mut blocks, &mut bytes);
+            }
             bytes
         };
         let (next, found) = rayon::join(

@@ -136,11 +136,22 @@ impl Test {
         let all = self.source.len();
         let choose = |n: usize, k: usize| self.factorials[n] - self.factorials[k] - self.factorials[n - k];
         let least = (source + target).saturating_sub(all);
-        let logs: Vec<f64> = (joint.max(least)..=source.min(target))
-            .map(|k| choose(source, k) + choose(all - source, target - k) - choose(all, target))
-            .collect();
-        let most = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        -(most + logs.iter().map(|log| (log - most).exp()).sum::<f64>().ln())
+        // Terms fall behind the mode of the distribution; those that cannot show are left out.
+        let mode = (source + 1) * (target + 1) / (all + 2);
+        let (mut most, mut sum) = (f64::NEG_INFINITY, 0.0);
+        for k in joint.max(least)..=source.min(target) {
+            let log = choose(source, k) + choose(all - source, target - k) - choose(all, target);
+            if k > mode && log < most - 50.0 {
+                break;
+            }
+            if log > most {
+                sum = sum * (most - log).exp() + 1.0;
+                most = log;
+            } else {
+                sum += (log - most).exp();
+            }
+        }
+        -(most + sum.ln())
     }
 
     /// Whether a rule is significant.

@@ -130,7 +130,7 @@ impl Builder {
     fn enter(&mut self, source: &[u32]) -> Result<()> {
         assert!(source > self.phrase.as_slice(), "rules come in order of their source phrases");
         let shared = source.iter().zip(&self.phrase).take_while(|(a, b)| a == b).count();
-        for depth in shared..source.len() {
+        for (depth, &word) in source.iter().enumerate().skip(shared) {
             if depth == self.levels.len() {
                 let spool = Spool::new(&self.scratch)?;
                 self.levels.push(Level { spool, count: 0, open: [NONE; 4] });
@@ -138,7 +138,7 @@ impl Builder {
             let child = self.levels.get(depth + 1).map_or(0, |deeper| deeper.count);
             let level = &mut self.levels[depth];
             level.close()?;
-            level.open = [source[depth], child, self.rules, 0];
+            level.open = [word, child, self.rules, 0];
             level.count = level.count.checked_add(1).ok_or_else(|| too_big("source phrases"))?;
         }
         self.phrase.clear();
