@@ -30,11 +30,9 @@ impl Form {
 /// Characters that nobody sees: control characters other than white space, byte-order marks, soft hyphens,
 /// zero-width blanks, and marks of direction. The joiners U+200C and U+200D stay, as they change words.
 pub fn is_invisible(c: char) -> bool {
-    match c {
-        '\u{00ad}' | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{2060}' | '\u{feff}' => true,
-        '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => true,
-        _ => c.is_control() && !c.is_whitespace(),
-    }
+    let marks = matches!(c, '\u{00ad}' | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{2060}' | '\u{feff}');
+    let directions = matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    marks || directions || (c.is_control() && !c.is_whitespace())
 }
 
 /// Normalises a line into `out`: invisible characters go, then comes the normal form, then every run of white space

@@ -7,6 +7,7 @@ use crate::words;
 use dragoman_base::io::{Lines, Output};
 use dragoman_base::{Error, Result};
 use rustc_hash::FxHashMap;
+use std::fmt::Write;
 
 /// Tokens after which a sentence starts.
 const ENDS: [&str; 3] = [".", "!", "?"];
@@ -149,7 +150,7 @@ impl Truecaser {
             let total: u64 = forms.iter().map(|form| form.1).sum();
             let mut line = format!("{} ({}/{total})", forms[0].0, forms[0].1);
             for (form, count) in &forms[1..] {
-                line.push_str(&format!(" {form} ({count})"));
+                write!(line, " {form} ({count})").expect("memory can be written to");
             }
             line.push('\n');
             out.write(line.as_bytes())?;
@@ -207,7 +208,9 @@ mod tests {
 
     fn train(lines: &[&str], factored: bool) -> Truecaser {
         let mut counter = Counter::new(factored);
-        lines.iter().for_each(|line| counter.line(line));
+        for line in lines {
+            counter.line(line);
+        }
         counter.finish()
     }
 
