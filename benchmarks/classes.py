@@ -1,6 +1,6 @@
 """Word classes of multi30k: likelihood for each token, wall and CPU time, peak memory; growth. Prints JSON.
 
-Each figure comes from a fresh process on `--threads` threads. `mkcls` has the figures of the data's README (likelihood of
+Each figure comes from a fresh process on `--threads` threads. `mkcls` has the figures of the data's README (those of
 mkcls -n2 opt, and its CPU seconds on a machine of the same kind); with `--mkcls PROGRAM` it is run again, in the same
 load. `4x` has 50 classes of four times the text, the copies with words of their own.
 """

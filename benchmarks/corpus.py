@@ -61,7 +61,7 @@ def plain(folder: Path) -> int:
                 continue
             pair = normal(a), normal(b)
             lengths = sorted(len(side.split()) for side in pair)
-            fits = 1 <= lengths[0] and lengths[1] <= min(80, 9 * lengths[0])
+            fits = lengths[0] >= 1 and lengths[1] <= min(80, 9 * lengths[0])
             if fits and not excluded & {key(pair[0]), key(pair[1])}:
                 seen.add(pair)
     return len(seen)
@@ -95,7 +95,12 @@ def step(name: str, folder: Path) -> dict[str, Any]:
     scale = 10 if name == "plain_python" else 1
     peak = int(Path("/proc/self/status").read_text().split("VmHWM:")[1].split()[0]) // 1024
     seconds = time.perf_counter() - wall, time.process_time() - cpu
-    return {"kept": kept, "wall_s": round(scale * seconds[0], 2), "cpu_s": round(scale * seconds[1], 2), "peak_mb": peak}
+    return {
+        "kept": kept,
+        "wall_s": round(scale * seconds[0], 2),
+        "cpu_s": round(scale * seconds[1], 2),
+        "peak_mb": peak,
+    }
 
 
 def main() -> None:
