@@ -57,7 +57,7 @@ pub fn normalise(line: &str, form: Form, out: &mut String) -> bool {
 /// show. Nothing below U+0300 combines; U+0080 to U+00BF, which have all the exceptions, begin with 0xc2.
 fn is_plain(line: &str, form: Form) -> bool {
     let last = if form == Form::Nfkc { 0xc3 } else { 0xcb };
-    line.bytes().all(|b| matches!(b, 0x20..0x7f | 0x80..0xc0) || (0xc3..=last).contains(&b))
+    line.bytes().all(|b| matches!(b, 0x20..=0x7e | 0x80..=0xbf) || (0xc3..=last).contains(&b))
 }
 
 /// [`squeeze`] for text in which blanks are the only white space.
