@@ -571,7 +571,7 @@ class ClassCounts:
     def cluster(
         self,
         classes: int,
-        effort: tuple[int, int, int, int, int],
+        effort: tuple[int | None, int, int, int, int],
         seed: int,
         threads: int | None = None,
         progress: Callable[[int], None] | None = None,

@@ -33,8 +33,9 @@ Path = str | PathLike[str]
 class Options:
     """How hard the search tries. The defaults are measured; see docs/classes.md."""
 
-    starts: int = 32
-    """Runs over the most frequent words, of which the best one is the start for all words."""
+    starts: int | None = None
+    """Runs over the most frequent words, of which the best one is the start for all words; None: 32 for 20 classes,
+    and fewer for more."""
     core: int = 500
     """How many words are the most frequent ones."""
     sweeps: int = 30
@@ -45,11 +46,11 @@ class Options:
     """Sweeps of exchange at the end of each run, at most; a run ends when no word moves."""
 
     def __post_init__(self) -> None:
-        if min(self._effort) < 0:
+        if min(number or 0 for number in self._effort) < 0:
             raise OptionError(f"expected no negative numbers, found {self}")
 
     @property
-    def _effort(self) -> tuple[int, int, int, int, int]:
+    def _effort(self) -> tuple[int | None, int, int, int, int]:
         return (self.starts, self.core, self.sweeps, self.cooling, self.iterations)
 
 

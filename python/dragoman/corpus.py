@@ -220,9 +220,9 @@ def _texts(text: Texts | Sequence[str]) -> Texts:
 
 
 def normalise(text: Texts | Sequence[str], form: str = "nfc") -> Texts:
-    """Lines in a Unicode normal form, without invisible characters, with one blank where there was white space.
+    r"""Lines in a Unicode normal form, without invisible characters, with one blank where there was white space.
 
-    >>> normalise(["  e\\u0301\\u200b te\\u0301  "])[0]
+    >>> normalise(["  e\u0301\u200b te\u0301  "])[0]
     'é té'
     """
     return normalise_lines(_texts(text), form)

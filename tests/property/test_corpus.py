@@ -26,12 +26,9 @@ def invisible(c: str) -> bool:
 
 def normal(text: str, form: str) -> str:
     text = "".join(c for c in text if not invisible(c))
-    text = text if form == "none" else unicodedata.normalize(form.upper(), text)
-    return " ".join("".join(" " if c in SPACES else c for c in text).split(" ")).strip() if text else text
-
-
-def squeezed(text: str, form: str) -> str:
-    return " ".join(word for word in normal(text, form).split(" ") if word)
+    if form != "none":
+        text = unicodedata.normalize("NFC" if form == "nfc" else "NFKC", text)
+    return " ".join(word for word in "".join(" " if c in SPACES else c for c in text).split(" ") if word)
 
 
 def key(text: str) -> str:
@@ -40,8 +37,8 @@ def key(text: str) -> str:
     return "".join(c for c in unicodedata.normalize("NFKC", folded) if c not in SPACES)
 
 
-def verdict(pair: tuple[str, str], o: corpus.Options, excluded: set[str]) -> tuple[tuple[str, str], str | None]:  # noqa: C901
-    source, target = (squeezed(side, o.normalise) for side in pair)
+def verdict(pair: tuple[str, str], o: corpus.Options, excluded: set[str]) -> tuple[tuple[str, str], str | None]:
+    source, target = (normal(side, o.normalise) for side in pair)
     if not source or not target:
         return ("", ""), "empty"
     if excluded & {key(source), key(target)}:
@@ -85,11 +82,9 @@ def test_filters_equal_plain_python(pairs: list[tuple[str, str]], tests: list[st
         report = corpus.clean(
             [corpus.Files(folder / "s", folder / "t")], (folder / "s2", folder / "t2"), o, exclude=[folder / "x"]
         )
-        found = list(
-            zip(*((folder / n).read_bytes().decode().split("\n")[:-1] for n in ("s2", "t2")), strict=True)
-        )
+        found = list(zip(*((folder / n).read_bytes().decode().split("\n")[:-1] for n in ("s2", "t2")), strict=True))
     marked = "\ufeff"  # a byte-order mark at the start of a file is dropped, and it is invisible anyway
-    excluded = {key(text) for text in tests if text.strip(marked).strip()} 
+    excluded = {key(text) for text in tests if text.strip(marked).strip()}
     kept: list[tuple[str, str]] = []
     dropped: dict[str, int] = {}
     for pair in pairs:

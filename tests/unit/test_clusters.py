@@ -5,6 +5,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -67,7 +68,8 @@ def test_files(tmp_path: Path) -> None:
 def test_options() -> None:
     with pytest.raises(OptionError, match="no negative"):
         clusters.Options(starts=-1)
-    for wrong in ({"classes": 0}, {"classes": -1}, {"seed": -1}, {"factor": -1}, {"threads": -2}):
+    wrongs: list[dict[str, Any]] = [{"classes": 0}, {"classes": -1}, {"seed": -1}, {"factor": -1}, {"threads": -2}]
+    for wrong in wrongs:
         with pytest.raises(OptionError):
             clusters.train(TEXT, **wrong)
     with pytest.raises(OptionError, match="found none"):

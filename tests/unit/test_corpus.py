@@ -57,7 +57,7 @@ def test_several_inputs_of_all_forms(tmp_path: Path) -> None:
     tmx = "<tmx><body><tu><tuv xml:lang='EN'><seg>f&lt;our</seg></tuv><tuv xml:lang='de-AT'><seg>vier</seg></tuv></tu>"
     tmx += "<tu><tuv xml:lang='de'><seg>fehlt</seg></tuv></tu></body></tmx>"
     write(tmp_path / "d.tmx", [tmx])
-    inputs = [
+    inputs: list[corpus.Files | corpus.Bitext] = [
         corpus.Files(tmp_path / "a.de", tmp_path / "a.en"),
         corpus.Bitext(tmp_path / "b.tsv.gz", ("2", "3")),
         corpus.Bitext(tmp_path / "c.jsonl"),
@@ -160,10 +160,14 @@ def test_truecase_commands(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 def test_tokenizers(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("sacremoses")
-    line = 'Dr. Smith said: "It\'s 5 o\'clock & <ok>."'
+    line = "Dr. Smith said: \"It's 5 o'clock & <ok>.\""
     split = corpus.tokenize([line, ""], "en")
     assert split == ["Dr. Smith said : \" It 's 5 o 'clock & < ok > . \"", ""]
-    assert corpus.detokenize(["It 's ( really ) 5 , ok ?", "", "a &#124; b"], "en") == ["It's (really) 5, ok?", "", "a | b"]
+    assert corpus.detokenize(["It 's ( really ) 5 , ok ?", "", "a &#124; b"], "en") == [
+        "It's (really) 5, ok?",
+        "",
+        "a | b",
+    ]
     monkeypatch.setitem(sys.modules, "sacremoses", None)
     with pytest.raises(OptionError, match="the tokeniser moses needs a package: pip install sacremoses"):
         corpus.tokenize(["a"], "en")

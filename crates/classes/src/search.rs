@@ -15,8 +15,9 @@ use rayon::prelude::*;
 pub struct Options {
     /// Number of classes.
     pub classes: usize,
-    /// Runs over the most frequent words, of which the best one counts.
-    pub starts: usize,
+    /// Runs over the most frequent words, of which the best one counts; by default 32 for 20 classes, and fewer for
+    /// more, which differ less from each other and take longer.
+    pub starts: Option<usize>,
     /// How many words are the most frequent ones.
     pub core: usize,
     /// Sweeps of each of those runs while the temperature falls.
@@ -31,7 +32,7 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Self { classes: 50, starts: 32, core: 500, sweeps: 30, cooling: 20, iterations: 50, seed: 0 }
+        Self { classes: 50, starts: None, core: 500, sweeps: 30, cooling: 20, iterations: 50, seed: 0 }
     }
 }
 
@@ -51,6 +52,8 @@ const WARM: f64 = 2.5e-5;
 const COLD: f64 = 1.0;
 /// Words whose moves are judged at the same time, against the same counts, in the run over all words.
 const BLOCK: usize = 256;
+/// Sweeps of exchange after which a run over frequent words is judged, at most: enough to tell good from bad.
+const SETTLE: usize = 5;
 /// A gain below this is rounding.
 const TINY: f64 = 1e-7;
 
@@ -72,9 +75,9 @@ struct Schedule {
 pub fn cluster(counts: &Counts, options: &Options, progress: Progress<'_>) -> Result<Found> {
     check(counts, options)?;
     let tokens = counts.tokens as f64;
-    let start = match options.starts {
+    let start = match options.starts.unwrap_or((640 / options.classes).clamp(8, 32)) {
         0 => dealt(counts, options.classes),
-        _ => best_start(counts, options, progress)?,
+        starts => best_start(counts, starts, options, progress)?,
     };
     let schedule = Schedule {
         sweeps: options.cooling,
@@ -99,7 +102,7 @@ fn check(counts: &Counts, options: &Options) -> Result<()> {
 }
 
 /// The best of many runs over the most frequent words; all others are dealt out.
-fn best_start(counts: &Counts, options: &Options, progress: Progress<'_>) -> Result<Vec<u32>> {
+fn best_start(counts: &Counts, starts: usize, options: &Options, progress: Progress<'_>) -> Result<Vec<u32>> {
     let core = counts.core(options.core);
     let tokens = counts.tokens as f64;
     let attempt = |index: usize| {
@@ -107,7 +110,7 @@ fn best_start(counts: &Counts, options: &Options, progress: Progress<'_>) -> Res
             sweeps: options.sweeps,
             hot: HOT * tokens,
             cold: WARM * tokens,
-            iterations: options.iterations,
+            iterations: options.iterations.min(SETTLE),
             block: 1,
             seed: stream(options.seed, index as u64 + 1).next_u64(),
         };
@@ -115,7 +118,7 @@ fn best_start(counts: &Counts, options: &Options, progress: Progress<'_>) -> Res
         let state = run(start, &schedule, progress)?;
         Ok((state.likelihood(), state.classes().to_vec()))
     };
-    let runs = (0..options.starts).into_par_iter().map(attempt).collect::<Result<Vec<_>>>()?;
+    let runs = (0..starts).into_par_iter().map(attempt).collect::<Result<Vec<_>>>()?;
     // The first of the best, whatever the order in which they ended.
     let better = |best: (f64, Vec<u32>), next| if next_is_better(&best, &next) { next } else { best };
     let (_, found) = runs.into_iter().reduce(better).expect("at least one start");

@@ -86,7 +86,7 @@ proptest! {
     #[test]
     fn what_is_found_cannot_be_bettered_by_one_move(lines in lines(), size in 1usize..5, seed in 0u64..4) {
         let counts = Counts::of_texts(&text(&lines), None).unwrap();
-        let options = Options { classes: size, starts: 3, core: 6, sweeps: 4, cooling: 3, seed, ..Options::default() };
+        let options = Options { classes: size, starts: Some(3), core: 6, sweeps: 4, cooling: 3, seed, ..Options::default() };
         let found = cluster(&counts, &options, &|| true).unwrap();
         let state = State::new(&counts, size, found.classes.clone());
         prop_assert!((state.likelihood() - found.likelihood).abs() < 1e-9);
@@ -135,7 +135,7 @@ fn finds_the_groups_of_a_made_language_on_any_number_of_threads() {
     let counts = Counts::of_texts(&made(4000), None).unwrap();
     let with = |classes: usize, threads: usize, seed: u64| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-        let options = Options { classes, starts: 4, seed, ..Options::default() };
+        let options = Options { classes, starts: Some(4), seed, ..Options::default() };
         pool.install(|| cluster(&counts, &options, &|| true).unwrap())
     };
     // With seven classes for four groups there is no single answer, so that chance shows.

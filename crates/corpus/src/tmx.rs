@@ -166,10 +166,11 @@ impl Tmx {
 
 impl Unit {
     fn add(&mut self, text: &str) {
-        if self.inside && self.code == 0 {
-            if let Some(side) = self.side.and_then(|side| self.sides[side].as_mut()) {
-                side.push_str(text);
-            }
+        if !self.inside || self.code > 0 {
+            return;
+        }
+        if let Some(side) = self.side.and_then(|side| self.sides[side].as_mut()) {
+            side.push_str(text);
         }
     }
 }

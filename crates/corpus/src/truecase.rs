@@ -6,7 +6,8 @@
 use crate::words;
 use dragoman_base::io::{Lines, Output};
 use dragoman_base::{Error, Result};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::fmt::Write;
 
 /// Tokens after which a sentence starts.
 const ENDS: [&str; 3] = [".", "!", "?"];
@@ -28,9 +29,11 @@ fn walk<'a>(line: &'a str, factored: bool, mut f: impl FnMut(&'a str, &'a str, b
     for token in words(line) {
         let (surface, factors) = split(token, factored);
         f(surface, factors, start);
-        if ENDS.contains(&surface) {
+        // Signs are short and do not begin with an ASCII letter or digit: most words are told by that.
+        let sign = surface.len() <= 6 && !surface.starts_with(|c: char| c.is_ascii_alphanumeric());
+        if sign && ENDS.contains(&surface) {
             start = true;
-        } else if !OPENERS.contains(&surface) {
+        } else if !(sign && OPENERS.contains(&surface)) {
             start = false;
         }
     }
@@ -90,10 +93,13 @@ impl Counter {
 pub struct Truecaser {
     /// For a word in small letters, its forms and their counts, the most frequent first, equals in byte order.
     forms: FxHashMap<String, Vec<(String, u64)>>,
+    /// All forms.
+    known: FxHashSet<String>,
 }
 
 impl Truecaser {
     fn add(&mut self, form: String, count: u64) {
+        self.known.insert(form.clone());
         self.forms.entry(form.to_lowercase()).or_default().push((form, count));
     }
 
@@ -120,10 +126,10 @@ impl Truecaser {
 
     /// The form that a word gets: its best one at the start of a sentence; elsewhere only if its own is unknown.
     fn form<'a>(&'a self, word: &'a str, start: bool) -> &'a str {
-        match self.forms.get(&word.to_lowercase()) {
-            Some(forms) if start || !forms.iter().any(|(form, _)| form == word) => &forms[0].0,
-            _ => word,
+        if !start && self.known.contains(word) {
+            return word;
         }
+        self.best(word).unwrap_or(word)
     }
 
     /// Truecases a line; words come out with one blank between them.
@@ -149,7 +155,7 @@ impl Truecaser {
             let total: u64 = forms.iter().map(|form| form.1).sum();
             let mut line = format!("{} ({}/{total})", forms[0].0, forms[0].1);
             for (form, count) in &forms[1..] {
-                line.push_str(&format!(" {form} ({count})"));
+                write!(line, " {form} ({count})").expect("memory can be written to");
             }
             line.push('\n');
             out.write(line.as_bytes())?;
@@ -207,7 +213,9 @@ mod tests {
 
     fn train(lines: &[&str], factored: bool) -> Truecaser {
         let mut counter = Counter::new(factored);
-        lines.iter().for_each(|line| counter.line(line));
+        for line in lines {
+            counter.line(line);
+        }
         counter.finish()
     }
 

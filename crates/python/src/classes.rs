@@ -46,7 +46,7 @@ impl ClassCounts {
         &self,
         py: Python<'_>,
         classes: usize,
-        effort: (usize, usize, usize, usize, usize),
+        effort: (Option<usize>, usize, usize, usize, usize),
         seed: u64,
         threads: Option<usize>,
         progress: Option<Py<PyAny>>,

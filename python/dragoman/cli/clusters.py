@@ -29,8 +29,14 @@ __all__ = ["classes"]
     help="How many classes; several numbers mean several files.",
 )
 @click.option("--out", required=True, metavar="FILE", help="Where the classes go; {k} stands for their number.")
-@click.option("--starts", default=clusters.Options().starts, show_default=True, type=click.IntRange(0, 10_000))
-@click.option("--iterations", default=clusters.Options().iterations, show_default=True, type=click.IntRange(min=0))
+@click.option("--starts", type=click.IntRange(0, 10_000), help="Runs over the frequent words; more take longer.")
+@click.option(
+    "--iterations",
+    default=clusters.Options().iterations,
+    show_default=True,
+    type=click.IntRange(min=0),
+    help="Sweeps at the end, at most; it ends when no word moves.",
+)
 @click.option("--factor", type=click.IntRange(min=0), help="Cluster this factor of tokens a|b|c, from 0.")
 @click.option("--threads", type=click.IntRange(min=1), help="Threads; all cores by default. The result is the same.")
 @seed_option

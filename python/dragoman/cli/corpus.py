@@ -132,11 +132,15 @@ def _show(report: corpus.Report) -> None:
 def _lines() -> Iterator[str]:
     """The lines of standard input."""
     for number, line in enumerate(sys.stdin.buffer, start=1):
-        try:
-            yield line.decode("utf-8").rstrip("\r\n")
-        except UnicodeDecodeError as error:
-            found = f"an invalid byte 0x{line[error.start]:02x} at column {error.start + 1}"
-            raise InputError(f"-:{number}: expected UTF-8 text, found {found}", "-", number) from None
+        yield _decode(line, number).rstrip("\r\n")
+
+
+def _decode(line: bytes, number: int) -> str:
+    try:
+        return line.decode("utf-8")
+    except UnicodeDecodeError as error:
+        found = f"an invalid byte 0x{line[error.start]:02x} at column {error.start + 1}"
+        raise InputError(f"-:{number}: expected UTF-8 text, found {found}", "-", number) from None
 
 
 def _filter(change: Callable[[list[str]], Sequence[str]]) -> None:
