@@ -355,6 +355,10 @@ class DecoderSource:
         found = self.decoder._run(self.lines.take(numbers), weights, settings, None, threads=threads)
         return replace(found, ids=Texts([str(number) for number in numbers]))
 
+    def best(self, weights: Weights) -> Texts:
+        """The best translation of every line."""
+        return self.decoder._run(self.lines, weights, self.decoder._settings(), None).texts
+
 
 def _texts(lines: Sequence[str] | Texts) -> Texts:
     return lines if isinstance(lines, Texts) else Texts(list(lines))

@@ -257,3 +257,7 @@ class Source(Protocol):
         The result must not depend on `threads` (all cores if None). Several threads may call at once.
         """
         ...
+
+    def best(self, weights: Weights) -> Texts:
+        """The best translation of every sentence; an empty text where there is none."""
+        ...

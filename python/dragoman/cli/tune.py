@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import click
 
 from dragoman import nbest, weights
+from dragoman.cli import tune_model
 from dragoman.cli.arguments import Command, as_json, refs_option, seed_option
 from dragoman.cli.progress import steps
 from dragoman.cli.show import print_json, print_table
@@ -17,20 +19,89 @@ from dragoman.errors import InputError
 from dragoman.files import read_parallel, write_text
 from dragoman.metrics import External, metric_from
 from dragoman.significance import Interval
-from dragoman.tune import Options, Pool, Tuned, judge, sweep, tune_pool, tuner_from
+from dragoman.tune import Options, Plan, Pool, Tuned, Tuner, judge, sweep, tune_pool, tuner_from
 from dragoman.types import Candidates, Metric, Names, Weights
 
 __all__ = ["rerank", "tune"]
 
-_nbest_option = click.option(
-    "--nbest", "lists", multiple=True, required=True, metavar="FILE...", help="N-best lists; several make one pool."
+
+def _nbest_option(required: bool) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    about = "N-best lists; several make one pool."
+    return click.option("--nbest", "lists", multiple=True, required=required, metavar="FILE...", help=about)
+
+
+_MODEL = (
+    click.option("--model", metavar="FOLDER", help="Tune this model's own decoder instead of fixed lists."),
+    click.option("--src", metavar="FILE", help="With --model: the source text of --refs."),
+    click.option(
+        "--epochs",
+        default=10,
+        show_default=True,
+        type=click.IntRange(min=1),
+        help="With --model: passes, or rounds of batch tuners, at most.",
+    ),
+    click.option(
+        "--size",
+        default=100,
+        show_default=True,
+        type=click.IntRange(min=2),
+        help="With --model: candidates of each sentence.",
+    ),
+    click.option(
+        "--mode",
+        type=click.Choice(["auto", "batch", "online"]),
+        default="auto",
+        show_default=True,
+        help="With --model: rounds on a pool, or an update after every few sentences.",
+    ),
+    click.option(
+        "--stale",
+        default=3,
+        show_default=True,
+        type=click.IntRange(min=0),
+        help="With --model, online: batches that are decoded ahead of the updates.",
+    ),
+    click.option(
+        "--shards",
+        default=1,
+        show_default=True,
+        type=click.IntRange(min=1),
+        help="With --model, online MIRA: shards that learn apart and are averaged.",
+    ),
+    click.option(
+        "--select",
+        type=click.Choice(["best", "last"]),
+        default="best",
+        show_default=True,
+        help="With --model: which epoch's weights to take.",
+    ),
+    click.option(
+        "--replications",
+        default=1,
+        show_default=True,
+        type=click.IntRange(min=1),
+        help="With --model: runs with different seeds.",
+    ),
+    click.option("--threads", type=click.IntRange(min=1), help="With --model: default all cores."),
+    click.option("--stack", type=click.IntRange(min=1), help="With --model: as for `dragoman translate`."),
+    click.option("--pops", type=click.IntRange(min=0), help="With --model: as for `dragoman translate`."),
 )
 
 
+def _model_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    for option in reversed(_MODEL):
+        command = option(command)
+    return command
+
+
 @click.command(cls=Command)
-@_nbest_option
+@_nbest_option(required=False)
 @refs_option
-@click.option("--metric", "-m", default="bleu", show_default=True, help="What to maximise, as for `dragoman score`.")
+@click.option(
+    "--metric",
+    "-m",
+    help="What to maximise, as for `dragoman score`.  [default: bleu; with --model bleu:tokenize=none]",
+)
 @click.option(
     "--tuner",
     "-t",
@@ -63,12 +134,13 @@ _nbest_option = click.option(
 )
 @click.option("--trace", metavar="FILE", help="Write a JSON line for each step.")
 @click.option("--resume", is_flag=True, help="Go on with a run that was killed.")
+@_model_options
 @seed_option
 @as_json
 def tune(
     lists: tuple[str, ...],
     refs: tuple[str, ...],
-    metric: str,
+    metric: str | None,
     tuner: str,
     out: str,
     held_out: tuple[str, ...],
@@ -81,8 +153,9 @@ def tune(
     resume: bool,
     seed: int,
     as_json: bool,
+    **decoding: Any,
 ) -> None:
-    """Find the weights that maximise a metric on n-best lists of any system.
+    """Find the weights that maximise a metric, on n-best lists of any system or with the decoder in the loop.
 
     \b
     dragoman tune --nbest dev.nbest.gz --refs dev.ref* --metric bleu --tuner mert --held-out 0.2
@@ -90,9 +163,22 @@ def tune(
     dragoman tune --nbest dev.nbest --refs dev.en --tuner mert --sweep l2=0.01,0.1,1 --held-out 0.3
 
     Then choose with them: dragoman rerank --weights w.toml --nbest test.nbest.gz > test.out
+
+    \b
+    dragoman tune --model model --src dev.de --refs dev.en --tuner kbmira --out tuned
+    dragoman translate --model model --weights tuned/weights.toml < test.de > test.out
     """
-    form = metric_from(metric)
     made = tuner_from(tuner)
+    if decoding["model"] is not None:
+        if lists or grid or bounds or trace:
+            raise click.UsageError("--nbest, --sweep, --bound and --trace are for fixed lists, not for --model")
+        form = metric_from(metric or "bleu:tokenize=none")
+        request = _request(form, made, refs, out, held_out, held_out_refs, start, fixed, resume, seed, decoding)
+        tune_model.run(request, as_json)
+        return
+    if not lists:
+        raise click.UsageError("expected --nbest, or --model with --src")
+    form = metric_from(metric or "bleu")
     variants = sweep.variants(made, grid)
     first = start if start in {"auto", "fit", "ones"} else weights.load(start)
     limits = dict(_bound(text) for text in bounds)
@@ -121,6 +207,32 @@ def tune(
         print_json(_as_dict(found, tried))
     else:
         _print(found, tried, form, out)
+
+
+def _request(
+    form: Metric,
+    made: Tuner,
+    refs: Sequence[str],
+    out: str,
+    held_out: Sequence[str],
+    held_out_refs: Sequence[str],
+    start: str,
+    fixed: Sequence[str],
+    resume: bool,
+    seed: int,
+    decoding: dict[str, Any],
+) -> tune_model.Request:
+    if decoding["src"] is None:
+        raise click.UsageError("--model needs the source text: --src dev.de")
+    plan = Plan(
+        epochs=decoding["epochs"], mode=decoding["mode"], stale=decoding["stale"], shards=decoding["shards"],
+        select=decoding["select"], fixed=fixed, seed=seed,
+    )  # fmt: skip
+    return tune_model.Request(
+        decoding["model"], decoding["src"], refs, "tuned" if out == "weights.toml" else out, form, made, plan,
+        decoding["size"], decoding["replications"], held_out, held_out_refs, None if start == "auto" else start,
+        decoding["threads"], {k: decoding[k] for k in ("stack", "pops") if decoding[k] is not None}, resume,
+    )  # fmt: skip
 
 
 def _pools(
@@ -223,7 +335,7 @@ def _as_dict(found: Tuned, tried: Sequence[tuple[str, Tuned]] | None) -> dict[st
 
 
 @click.command(cls=Command)
-@_nbest_option
+@_nbest_option(required=True)
 @click.option("--weights", "-w", "file", required=True, metavar="FILE", help="Weights, as `dragoman tune` writes them.")
 @click.option(
     "--out", "-o", default="-", metavar="FILE", help="Where the best candidates go.  [default: standard output]"

@@ -11,25 +11,30 @@ from dragoman.tune.online import Online
 from dragoman.tune.pro import Pro
 from dragoman.tune.risk import Risk
 from dragoman.tune.run import Options, Tuned, judge, tune, tune_pool
+from dragoman.tune.source import Judged, Plan, TunedSource, tune_source
 
 __all__ = [
     "TUNERS",
+    "Judged",
     "Limits",
     "Mert",
     "Mira",
     "Online",
     "Options",
+    "Plan",
     "Pool",
     "Pro",
     "Risk",
     "Session",
     "State",
     "Tuned",
+    "TunedSource",
     "Tuner",
     "judge",
     "sweep",
     "tune",
     "tune_pool",
+    "tune_source",
     "tuner_from",
 ]
 

@@ -1,0 +1,166 @@
+"""`dragoman tune --model`: tuning with the decoder in the loop."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+
+from dragoman import curves, weights
+from dragoman.cli.show import print_json, print_table
+from dragoman.decode import Decoder, DecoderSource
+from dragoman.errors import InputError
+from dragoman.files import read_parallel, write_text
+from dragoman.model import file_hash
+from dragoman.significance import Interval, Replications, replications
+from dragoman.tune import Judged, Plan, TunedSource, Tuner, tune_source
+from dragoman.types import Metric
+
+__all__ = ["Request", "run"]
+
+
+@dataclass(frozen=True)
+class Request:
+    """What the command line asks for."""
+
+    model: str
+    src: str
+    refs: Sequence[str]
+    out: str
+    metric: Metric
+    tuner: Tuner
+    plan: Plan
+    size: int
+    replications: int
+    held_out: Sequence[str] = ()
+    held_out_refs: Sequence[str] = ()
+    start: str | None = None
+    threads: int | None = None
+    search: Mapping[str, Any] | None = None
+    resume: bool = False
+
+
+def run(request: Request, as_json: bool) -> None:
+    """Tunes, once or several times, and tells the result."""
+    decoder = Decoder(request.model, threads=request.threads)
+    decoder.search = replace(decoder.search, **(request.search or {}))
+    tuning = _judged(decoder, request.src, request.refs, request.size)
+    if len(request.held_out) != bool(request.held_out_refs):
+        raise click.UsageError("a held-out text is one source file with its --held-out-refs")
+    held_out = _judged(decoder, request.held_out[0], request.held_out_refs, 1) if request.held_out else None
+    unknown = [part.name for part in decoder.model.parts if part.kind == "unknown-penalty"]
+    plan = replace(
+        request.plan, fixed=(*request.plan.fixed, *(name for name in unknown if name not in request.plan.fixed))
+    )
+    start = weights.load(request.start) if request.start else decoder.weights
+    results = []
+    for number in range(request.replications):
+        folder = Path(request.out) if request.replications == 1 else Path(request.out) / f"run{number + 1}"
+        _writable(folder)
+        with _epochs(request.metric, plan.epochs, number, request.replications) as progress:
+            found = tune_source(
+                tuning, request.metric, request.tuner, start, replace(plan, seed=plan.seed + number),
+                held_out=held_out, folder=folder, resume=request.resume, about=_about(request, decoder),
+                progress=progress,
+            )  # fmt: skip
+        curves.save(found.records, folder, request.metric.name)
+        if held_out is not None:
+            write_text(folder / "held-out.txt", held_out.source.best(found.weights))
+        results.append(found)
+    _tell(request, results, _spread(request, held_out, results), as_json)
+
+
+def _judged(decoder: Decoder, src: str, refs: Sequence[str], size: int) -> Judged:
+    if not refs:
+        raise click.UsageError("missing --refs: at least one reference file, e.g. --refs dev.en")
+    columns = read_parallel([src, *refs])
+    empty = [i + 1 for i, line in enumerate(columns[0]) if not line.strip()]
+    if empty:
+        raise InputError(f"{src}:{empty[0]}: an empty line has nothing to tune on", src, empty[0])
+    return Judged(DecoderSource(decoder, columns[0], size), list(zip(*columns[1:], strict=True)))
+
+
+def _about(request: Request, decoder: Decoder) -> dict[str, str | int]:
+    """What the result depends on, besides tuner and plan."""
+    inputs = [request.src, *request.refs, *request.held_out, *request.held_out_refs]
+    return {
+        "model": decoder.model.signature,
+        "search": repr(decoder.search),
+        "size": request.size,
+        "inputs": " ".join(file_hash(Path(path)) for path in inputs),
+        "start": "model" if request.start is None else file_hash(Path(request.start)),
+    }
+
+
+def _writable(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        probe = folder / ".probe"
+        probe.write_bytes(b"")
+        probe.unlink()
+    except OSError as error:
+        raise InputError(f"{folder}: cannot be written: {error.strerror}", str(folder)) from None
+
+
+@contextmanager
+def _epochs(metric: Metric, total: int, number: int, runs: int) -> Iterator[Callable[[dict[str, float]], None]]:
+    """A line for each epoch, on standard error."""
+    shown = False
+
+    def show(record: dict[str, float]) -> None:
+        nonlocal shown
+        if not shown and runs > 1:
+            click.echo(f"run {number + 1} of {runs}", err=True)
+        shown = True
+        parts = [f"epoch {int(record['epoch'])}/{total}", f"{metric.name} {record['score']:.2f}"]
+        parts += [f"held-out {record['held_out']:.2f}"] if "held_out" in record else []
+        parts += [f"{int(record['nonzero']):,} weights", f"{record['seconds']:.1f} s"] if "nonzero" in record else []
+        click.echo("  ".join(parts), err=True)
+
+    yield show
+    sys.stderr.flush()
+
+
+def _spread(request: Request, held_out: Judged | None, results: Sequence[TunedSource]) -> Replications | None:
+    if held_out is None or len(results) < 2:
+        return None
+    rows = np.array([held_out.statistics(request.metric, found.weights) for found in results])
+    return replications(rows, request.metric)
+
+
+def _interval(interval: Interval) -> str:
+    return f"{interval.score:.2f} [{interval.low:.2f} {interval.high:.2f}]"
+
+
+def _tell(request: Request, results: Sequence[TunedSource], spread: Replications | None, as_json: bool) -> None:
+    if as_json:
+        fields = [
+            {key: value for key, value in _plain(found).items() if key not in {"weights", "records"}}
+            for found in results
+        ]
+        print_json({"runs": fields, "spread": asdict(spread) if spread else None, "out": request.out})
+        return
+    name = request.metric.name
+    for number, found in enumerate(results):
+        rows = [["tuning", _interval(found.start), _interval(found.end)]]
+        if found.held_out and found.held_out_start:
+            rows.append(["held-out", _interval(found.held_out_start), _interval(found.held_out)])
+        print_table([f"{name} run {number + 1}" if len(results) > 1 else name, "start", "end"], rows)
+        click.echo(f"# {found.metric}|seed:{found.seed}|tuner:{found.tuner}|epoch:{found.best}")
+    if spread is not None:
+        click.echo(f"held-out {name}: mean {spread.mean:.2f}, s.d. {spread.s_opt:.2f} over {len(results)} runs")
+    if len(results) == 1:
+        click.echo(curves.sketch(results[0].records))
+    seconds = sum(found.seconds for found in results)
+    click.echo(f"dragoman: {seconds:.1f} s, weights in {request.out}", err=True)
+
+
+def _plain(found: TunedSource) -> dict[str, object]:
+    made = {name: getattr(found, name) for name in TunedSource.__dataclass_fields__}
+    return {key: asdict(value) if isinstance(value, Interval) else value for key, value in made.items()}
