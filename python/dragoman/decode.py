@@ -355,9 +355,9 @@ class DecoderSource:
         found = self.decoder._run(self.lines.take(numbers), weights, settings, None, threads=threads)
         return replace(found, ids=Texts([str(number) for number in numbers]))
 
-    def best(self, weights: Weights) -> Texts:
+    def best(self, weights: Weights) -> Hypotheses:
         """The best translation of every line."""
-        return self.decoder._run(self.lines, weights, self.decoder._settings(), None).texts
+        return Hypotheses.one_each(self.decoder._run(self.lines, weights, self.decoder._settings(), None).texts)
 
 
 def _texts(lines: Sequence[str] | Texts) -> Texts:

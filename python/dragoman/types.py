@@ -258,6 +258,6 @@ class Source(Protocol):
         """
         ...
 
-    def best(self, weights: Weights) -> Texts:
-        """The best translation of every sentence; an empty text where there is none."""
+    def best(self, weights: Weights) -> Hypotheses:
+        """The best translation of every sentence, in order; an empty text where there is none."""
         ...

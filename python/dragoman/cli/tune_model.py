@@ -71,7 +71,7 @@ def run(request: Request, as_json: bool) -> None:
             )  # fmt: skip
         curves.save(found.records, folder, request.metric.name)
         if held_out is not None:
-            write_text(folder / "held-out.txt", held_out.source.best(found.weights))
+            write_text(folder / "held-out.txt", held_out.source.best(found.weights).texts)
         results.append(found)
     _tell(request, results, _spread(request, held_out, results), as_json)
 

@@ -7,7 +7,6 @@ the last epoch), `weights.toml` (the result, written last).
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,7 +19,7 @@ from dragoman import toml, weights
 from dragoman.errors import InputError
 from dragoman.files import write_bytes, write_text
 from dragoman.tune.base import Memory, State
-from dragoman.tune.checkpoint import Trace, decode_state, encode_state
+from dragoman.tune.checkpoint import decode_state, encode_state
 from dragoman.types import F64, Names, Weights
 
 __all__ = ["Epochs", "Folder"]
@@ -75,7 +74,6 @@ class Folder:
         except OSError as error:
             raise InputError(f"{self.path}: {error.strerror}", str(self.path)) from None
         write_text(config, toml.dumps(self.config).splitlines())
-        Trace(self.path / "trace.jsonl").begin(0)
         return fresh
 
     def _clear(self) -> None:
@@ -102,14 +100,13 @@ class Folder:
         for key, value in saved.memory.items():
             spread = isinstance(value, np.ndarray) and value.dtype == np.float64 and len(value) == len(known)
             memory[key] = _placed(value, places, len(names)) if spread else value  # type: ignore[arg-type]
-        Trace(self.path / "trace.jsonl").begin(saved.step)
         return Epochs(names, _placed(saved.weights, places, len(names)), saved.step, saved.done, memory, records)
 
     def save(self, now: Epochs) -> None:
         """Keeps the state after an epoch, and its weights."""
         if self.path is None:
             return
-        Trace(self.path / "trace.jsonl").add(now.records[-1])
+        write_text(self.path / "trace.jsonl", [json.dumps(record) for record in now.records])
         weights.save(self.path / "epochs" / f"{now.epoch:03}.toml", now.named)
         state = State(now.weights, now.epoch, now.done, now.memory)
         known = now.names.to_list()[: len(now.weights)]
@@ -120,18 +117,8 @@ class Folder:
         if self.path is not None:
             weights.save(self.path / "weights.toml", found, info)
 
-    def epoch(self, number: int) -> Weights:
-        """The weights after an epoch."""
-        assert self.path is not None
-        return weights.load(self.path / "epochs" / f"{number:03}.toml")
-
 
 def _placed(values: F64, places: np.ndarray[Any, Any], width: int) -> F64:
     spread = np.zeros(width)
     spread[places] = values
     return spread
-
-
-def read_trace(path: str | os.PathLike[str]) -> list[dict[str, float]]:
-    """The lines of a trace."""
-    return [json.loads(line) for line in Path(path).read_text(encoding="utf-8").splitlines()]

@@ -55,11 +55,12 @@ class Rounds:
         began = time.monotonic()
         lists = self.source.candidates(range(len(self.source)), now.named)
         now.widen()
+        lists = replace(lists.take(np.flatnonzero(np.diff(lists.starts))), totals=None, alignments=None, extra=None)
         if self.folder is not None:
-            nbest.write(self._file(now.epoch), replace(lists, totals=None, alignments=None))
+            nbest.write(self._file(now.epoch), lists)
         decoded = time.monotonic()
         before = 0 if self.pool is None else self.pool.size
-        self.pool = _without_repeats(lists) if self.pool is None else nbest.join([self.pool, lists])
+        self.pool = lists if self.pool is None else nbest.join([self.pool, lists])
         fresh = self.pool.size - before
         if fresh == 0:
             now.done = True
@@ -82,8 +83,3 @@ class Rounds:
 def _unit(weights: F64) -> F64:
     top = np.abs(weights).max()
     return weights / top if top > 0 else weights
-
-
-def _without_repeats(lists: Candidates) -> Candidates:
-    """A first list as the pool: the columns that a pool has."""
-    return replace(lists, totals=None, alignments=None, extra=None)

@@ -24,7 +24,7 @@ from dragoman.tune.mira import Mira
 from dragoman.tune.online import Online
 from dragoman.tune.parade import Parade
 from dragoman.tune.rounds import Rounds
-from dragoman.types import F64, Hypotheses, Metric, Source, Weights
+from dragoman.types import F64, Metric, Source, Weights
 
 __all__ = ["Judged", "Plan", "TunedSource", "tune_source"]
 
@@ -73,7 +73,7 @@ class Judged:
 
     def statistics(self, metric: Metric, weights: Weights) -> F64:
         """The metric's statistics of each sentence's best translation."""
-        return metric.prepare(self.references).statistics(Hypotheses.one_each(self.source.best(weights)))
+        return metric.prepare(self.references).statistics(self.source.best(weights))
 
 
 class Loop(Protocol):
@@ -137,7 +137,7 @@ def tune_source(
     scores = _Scores(tuning, held_out, metric, plan)
     if not now.records:
         now.records.append({"epoch": 0, **scores.of(now)})
-        if metric.higher_is_better and now.records[0]["score"] <= 0 and now.records[0].get("held_out", 1.0) <= 0:
+        if metric.higher_is_better and max(now.records[0]["score"], now.records[0].get("held_out", 0.0)) <= 0:
             raise TuningError(
                 f"{metric.name} is zero under the start weights: are these the right references, tokenised likewise?"
             )

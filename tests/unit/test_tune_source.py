@@ -1,0 +1,268 @@
+"""Tuning with fresh candidates: rounds, online epochs, folders that survive a kill."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dragoman.errors import InputError, OptionError, TuningError
+from dragoman.metrics import External
+from dragoman.testing import planted_pool
+from dragoman.tune import Judged, Mert, Mira, Online, Plan, Pool, Pro, TunedSource, Tuner, tune_source
+from dragoman.tune.updaters import AdaGrad, Arow, PassiveAggressive, Sgd, updater_of
+from dragoman.types import F64, Candidates, Hypotheses, Names, Texts, Weights
+
+METRIC = External("quality")
+
+
+class ListSource:
+    """The best `size` of many fixed candidates: what a decoder would find, without one."""
+
+    def __init__(self, pool: Pool, size: int) -> None:
+        self.pool, self.size, self.calls = pool, size, 0
+
+    @property
+    def names(self) -> Names:
+        return self.pool.candidates.features.names
+
+    def __len__(self) -> int:
+        return len(self.pool.candidates)
+
+    def candidates(self, sentences: Sequence[int], weights: Weights, threads: int | None = None) -> Candidates:
+        self.calls += 1
+        scores = self.pool.model_scores(weights.align(self.names))
+        starts = self.pool.candidates.starts
+        rows = []
+        for s in sentences:
+            own = np.arange(starts[s], starts[s + 1])
+            rows.append(own[np.argsort(-scores[own], kind="stable")][: self.size])
+        taken, every = np.concatenate(rows), self.pool.candidates
+        return Candidates(
+            Texts([str(s) for s in sentences]),
+            np.concatenate([[0], np.cumsum([len(r) for r in rows])]).astype(np.int64),
+            every.texts.take(taken),
+            every.features.take(taken),
+            scores={name: column[taken] for name, column in every.scores.items()},
+        )
+
+    def best(self, weights: Weights) -> Hypotheses:
+        found = self.candidates(range(len(self)), weights)
+        rows = [int(a) if b > a else -1 for a, b in zip(found.starts, found.starts[1:], strict=False)]
+        texts = [found.texts[r] if r >= 0 else "" for r in rows]
+        column = found.scores["quality"]
+        return Hypotheses.one_each(texts, {"quality": np.array([column[r] if r >= 0 else 0.0 for r in rows])})
+
+
+def judged(size: int = 6, seed: int = 0) -> Judged:
+    pool, _ = planted_pool(sentences=60, size=30, seed=seed)
+    return Judged(ListSource(pool, size), [()] * 60)
+
+
+def start(setting: Judged) -> Weights:
+    return Weights(setting.source.names, np.full(len(setting.source.names), 0.1))
+
+
+def values(found: TunedSource) -> F64:
+    return found.weights.align(found.weights.names)
+
+
+TUNERS: list[tuple[Tuner, Plan]] = [
+    (Mert(starts=2), Plan(epochs=4)),
+    (Pro(iterations=3), Plan(epochs=4)),
+    (Mira.kbmira(), Plan(epochs=3)),
+    (replace(Mira.kbmira(), gain="corpus", unit="sentence", epochs=5), Plan(epochs=3, mode="batch")),
+    (Online(batch=7), Plan(epochs=3)),
+    (Online(batch=7, average=True, objective="hope-fear", updater="passive-aggressive"), Plan(epochs=3, stale=0)),
+    (Mira(), Plan(epochs=3)),
+    (Mira(oracle="lu", prediction="mc"), Plan(epochs=3, shards=4)),
+]
+
+
+@pytest.mark.parametrize(("tuner", "plan"), TUNERS, ids=lambda x: getattr(x, "name", ""))
+def test_every_way_improves_and_repeats(tuner: Tuner, plan: Plan) -> None:
+    setting = judged()
+    found = tune_source(setting, METRIC, tuner, start(setting), plan)
+    assert found.end.score > found.start.score + 0.02
+    assert found.best > 0
+    again = tune_source(judged(), METRIC, tuner, start(setting), plan)
+    assert np.array_equal(values(found), values(again))
+
+
+class Killed(Exception):
+    pass
+
+
+@pytest.mark.parametrize(("tuner", "plan"), TUNERS, ids=lambda x: getattr(x, "name", ""))
+@pytest.mark.parametrize("at", [0, 1, 2])
+def test_a_killed_run_goes_on_to_the_same_end(tuner: Tuner, plan: Plan, at: int, tmp_path: Path) -> None:
+    whole = tune_source(judged(), METRIC, tuner, start(judged()), plan, folder=tmp_path / "whole")
+
+    def kill(record: dict[str, float]) -> None:
+        if record["epoch"] == at:
+            raise Killed
+
+    folder = tmp_path / "run"
+    if len(whole.records) > at:
+        with pytest.raises(Killed):
+            tune_source(judged(), METRIC, tuner, start(judged()), plan, folder=folder, progress=kill)
+    found = tune_source(judged(), METRIC, tuner, start(judged()), plan, folder=folder, resume=True)
+    assert np.array_equal(values(whole), values(found))
+    assert found.best == whole.best
+    kept = [json.loads(line) for line in (folder / "trace.jsonl").read_text().splitlines()]
+    assert [r["epoch"] for r in kept] == [r["epoch"] for r in whole.records]
+    assert (folder / "weights.toml").exists()
+
+
+def test_a_resumed_run_must_be_the_same(tmp_path: Path) -> None:
+    setting, tuner = judged(), Online(batch=20)
+    tune_source(setting, METRIC, tuner, start(setting), Plan(epochs=1), folder=tmp_path)
+    with pytest.raises(InputError, match="other inputs or options"):
+        tune_source(setting, METRIC, tuner, start(setting), Plan(epochs=2), folder=tmp_path, resume=True)
+    again = tune_source(setting, METRIC, tuner, start(setting), Plan(epochs=2), folder=tmp_path)
+    assert len(again.records) == 3
+
+
+def test_batches_equal_the_native_epoch() -> None:
+    # With all candidates in every list and no pairs to draw, fresh lists are a fixed pool.
+    setting = judged(size=1000)
+    pool = setting.source.pool  # type: ignore[attr-defined]
+    for updater in ("adagrad", "sgd", "arow"):
+        tuner = Online(objective="hope-fear", updater=updater, batch=9, epochs=2, rate=0.05)  # type: ignore[arg-type]
+        first = np.full(pool.width, 0.1)
+        from dragoman.tune.base import Limits
+
+        session = tuner.session(pool, Limits.none(pool.width), seed=5)
+        state = session.begin(first)
+        while not state.done:
+            state = session.step(state)
+        plan = Plan(epochs=2, stale=0, select="last", seed=5)
+        found = tune_source(setting, METRIC, tuner, Weights(setting.source.names, first), plan)
+        np.testing.assert_allclose(values(found), state.weights, rtol=1e-9, atol=1e-12)
+
+
+def test_staleness_is_an_option_and_not_an_accident() -> None:
+    setting, tuner = judged(), Online(batch=5)
+    runs = {s: values(tune_source(setting, METRIC, tuner, start(setting), Plan(epochs=2, stale=s))) for s in (0, 2)}
+    assert not np.array_equal(runs[0], runs[2])
+    again = values(tune_source(judged(), METRIC, tuner, start(setting), Plan(epochs=2, stale=2)))
+    assert np.array_equal(runs[2], again)
+
+
+def slow_mira(setting: Judged, tuner: Mira, first: F64, epochs: int, seed: int) -> F64:
+    """One-best MIRA as the equations have it, with nothing shared."""
+    source: ListSource = setting.source  # type: ignore[assignment]
+    weights, corpus = first.copy(), None
+    for epoch in range(epochs):
+        seen, vectors = {}, [weights.copy()]
+        for s in np.random.default_rng([seed, epoch]).permutation(len(source)):
+            found = source.candidates([int(s)], Weights(source.names, weights))
+            if not found.size:
+                seen[int(s)] = np.zeros(2)
+                continue
+            quality, h = found.scores["quality"], found.features.dense()
+            gain = (
+                quality
+                if corpus is None
+                else np.array([sum(q for i, q in corpus.items() if i != s) + q for q in quality])
+                / sum(1 for i in corpus if len(source.candidates([i], Weights(source.names, weights)).texts))
+                * len(source)
+            )
+            model = h @ weights
+            good = int(np.argmax({"hope": model + gain, "mb": gain}[tuner.oracle]))
+            bad = int(np.argmax({"fear": model - gain, "pb": model, "mc": -gain}[tuner.prediction]))
+            loss = model[bad] - model[good] + gain[good] - gain[bad]
+            seen[int(s)] = quality[0]
+            d = h[good] - h[bad]
+            if gain[good] > gain[bad] and loss > 0 and d @ d > 0:
+                weights = weights + min(tuner.c, loss / (d @ d)) * d
+                vectors.append(weights.copy())
+        corpus = {i: float(np.sum(q)) for i, q in seen.items()}
+        answer = np.mean(vectors, axis=0)
+    return answer
+
+
+@pytest.mark.parametrize("oracle", ["hope", "mb"])
+@pytest.mark.parametrize("prediction", ["fear", "pb", "mc"])
+def test_online_mira_is_what_the_equations_say(oracle: str, prediction: str) -> None:
+    setting = judged()
+    tuner = Mira(oracle=oracle, prediction=prediction, gain="corpus", unit="sentence")  # type: ignore[arg-type]
+    first = np.full(len(setting.source.names), 0.1)
+    plan = Plan(epochs=2, select="last", seed=3)
+    found = tune_source(setting, METRIC, tuner, Weights(setting.source.names, first), plan)
+    np.testing.assert_allclose(values(found), slow_mira(setting, tuner, first, 2, 3), rtol=1e-9)
+
+
+def test_updaters_follow_their_formulas() -> None:
+    rng = np.random.default_rng(0)
+    w, gradients = rng.normal(size=4), rng.normal(size=(3, 4)) * np.array([1, 1, 0, 1])
+    ada, total, expected = AdaGrad(0.1, 0.0, 0.3), np.zeros(4), w.copy()
+    moved = w.copy()
+    for g in gradients:
+        moved = ada.apply(moved, g, 0.0)
+        total += g**2
+        for j in range(4):
+            if total[j]:
+                rate = 0.1 / np.sqrt(total[j])
+                x = expected[j] - rate * g[j]
+                expected[j] = np.sign(x) * max(abs(x) - 0.3 * rate, 0.0)
+    np.testing.assert_allclose(moved, expected)
+    assert moved[2] == w[2]
+    g = gradients[0]
+    np.testing.assert_allclose(Sgd(0.5).apply(w, g, 0.0), w - 0.5 * g)
+    np.testing.assert_allclose(Arow(0.5, 2.0).apply(w, g, 0.0), w - 0.5 * g / (2.0 + g**2))
+    np.testing.assert_allclose(PassiveAggressive(9.0).apply(w, g, 0.7), w - 0.7 / (g @ g) * g)
+    np.testing.assert_allclose(PassiveAggressive(0.01).apply(w, g, 0.7), w - 0.01 * g)
+    assert isinstance(updater_of(Online(updater="arow")), Arow)
+
+
+def test_fixed_weights_stay_and_unknown_ones_are_named() -> None:
+    setting = judged()
+    for tuner in (Mert(starts=1), Online(batch=20), Mira()):
+        plan = Plan(epochs=1, fixed=("dense1",), select="last")
+        found = tune_source(setting, METRIC, tuner, start(setting), plan)
+        assert found.weights["dense1"] == 0.1
+    with pytest.raises(OptionError, match="dense1"):
+        tune_source(setting, METRIC, Mert(), start(setting), Plan(fixed=("dens1",)))
+
+
+def test_min_count_leaves_rare_features_alone() -> None:
+    setting = judged()
+    rare = tune_source(
+        setting, METRIC, Online(batch=20, min_count=10_000), start(setting), Plan(epochs=1, select="last")
+    )
+    assert np.array_equal(values(rare), np.full(11, 0.1))
+
+
+def test_what_cannot_be_tuned_is_told() -> None:
+    setting = judged()
+    with pytest.raises(InputError, match="60 sentences"):
+        Judged(setting.source, [()] * 59)
+    with pytest.raises(OptionError, match="online"):
+        tune_source(setting, METRIC, Mert(), start(setting), Plan(mode="online"))
+    with pytest.raises(OptionError, match="mode"):
+        Plan(mode="sometimes")
+    zero = Judged(ListSource(Pool(*_worthless()), 5), [()] * 60)
+    with pytest.raises(TuningError, match="zero under the start"):
+        tune_source(zero, METRIC, Online(), start(zero), Plan(epochs=1))
+    with pytest.raises(TuningError, match="collapsed"):
+        tune_source(setting, METRIC, Online(l1=1e9), start(setting), Plan(epochs=1))
+
+
+def _worthless() -> tuple[Candidates, External, F64]:
+    pool, _ = planted_pool(sentences=60, size=30)
+    scores = {"quality": np.zeros(pool.candidates.size)}
+    return replace(pool.candidates, scores=scores), METRIC, pool.statistics * 0
+
+
+def test_the_epoch_is_chosen_on_the_held_out_text() -> None:
+    setting, other = judged(), judged(seed=1)
+    found = tune_source(setting, METRIC, Online(batch=20), start(setting), Plan(epochs=4), held_out=other)
+    scores = [record["held_out"] for record in found.records]
+    assert found.best == int(np.argmax(scores))
+    assert found.held_out is not None
+    assert found.held_out.score == pytest.approx(max(scores))
