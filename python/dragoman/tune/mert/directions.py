@@ -64,7 +64,7 @@ class Sweep:
     """Random directions in each round."""
     order: Order = "greedy"
     """`cyclic`: move at once along each line that helps. `steepest` (Koehn, Moses): search all lines from the same
-    point, and move along the best one only. `greedy`: so too, then search the best third of the other lines that
+    point, and move along the best one only. `greedy`: so too, then search the better half of the other lines that
     helped again, best first, and move along those that still do: as good, with half the searches."""
     impatient: bool = False
     """End the round with the first move: better finders are waiting."""
@@ -94,7 +94,7 @@ class Sweep:
             climb.take(step)
             climb.history[-1] = climb.value
         if self.order == "greedy" and not self.impatient:
-            for step in helpful[1 : len(helpful) // 3]:
+            for step in helpful[1 : len(helpful) // 2]:
                 climb.improve(step.direction)
 
 

@@ -37,7 +37,7 @@ class Mert:
     """`coordinate`, `random`, `powell`, `gradient`, `natural`, or several joined: `gradient+coordinate`."""
     order: Order = "greedy"
     """Move along every line that helps (`cyclic`), only along the best of a round (`steepest`, as Moses does), or
-    along the best third (`greedy`)."""
+    along the better half (`greedy`)."""
     random_directions: int = 10
     """Random directions in a round, where `directions` has `random`."""
     starts: int = 20
