@@ -234,6 +234,7 @@ class Table:
     >>> table = Table(Path(folder.name) / "rules")
     >>> [rule.target for rule in table.lookup("das Haus")]
     ['the house']
+    >>> folder.cleanup()
     """
 
     def __init__(self, path: Path) -> None:

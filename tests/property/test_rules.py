@@ -230,7 +230,7 @@ def test_scores_of_rules_that_were_seen_with_several_links(seed: int, smoothing:
     for _ in range(40):
         source, target = (tuple(draw.choices(letters, k=draw.randint(2, 5))) for letters in ("ab", "xy"))
         cells = [(i, j) for i in range(len(source)) for j in range(len(target))]
-        bitext.append(Pair(source, target, frozenset(draw.sample(cells, draw.randint(2, 5)))))
+        bitext.append(Pair(source, target, frozenset(draw.sample(cells, draw.randint(2, 4)))))
     slow = Slow(bitext, 3, ("phrase",))
     ties = [c for c in slow.links.values() if list(c.values()).count(max(c.values())) > 1]
     assert len(ties) > 5
