@@ -46,9 +46,9 @@ def load(path: str | os.PathLike[str]) -> Weights:
     """Reads weights from TOML or (`.json`) JSON; anything but finite numbers is an error that names the feature."""
     name = os.fspath(path)
     content = _parse(name)
-    for key in content:
-        if key not in _KEYS:
-            raise InputError(f"{name}: unknown section `{key}`; {closest(key, _KEYS)}", name)
+    for section in content:
+        if section not in _KEYS:
+            raise InputError(f"{name}: unknown section `{section}`; {closest(section, _KEYS)}", name)
     table = content.get("weights")
     if not isinstance(table, dict):
         raise InputError(f"{name}: expected a section `weights` with `name = number` lines, found none", name)
