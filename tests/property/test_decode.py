@@ -18,7 +18,7 @@ from tests import slow_decode as slow
 
 from dragoman import lm, rules
 from dragoman.decode import Decoder, Demands, Lattice, Search
-from dragoman.errors import InputError
+from dragoman.errors import OptionError
 from dragoman.model import Part, seal
 from dragoman.types import Candidates
 
@@ -390,9 +390,9 @@ def test_a_long_line_is_translated(folder: Path, reordering: str, limit: int) ->
 def test_demands_that_contradict_each_other_are_an_error(folder: Path) -> None:
     pair = make(fresh(folder), 5)
     demands = Demands([(0, 2, "x", 0.0), (1, 3, "y", 0.0)])
-    with pytest.raises(InputError, match="line 2: no translation meets the demands"):
+    with pytest.raises(OptionError, match="line 2: no translation meets the demands"):
         pair.decoder.translate(["a", "a b c"], demands=[Demands(), demands])
-    with pytest.raises(InputError, match=r"line 1: span 1-1 does not lie in a sentence of 3 words"):
+    with pytest.raises(OptionError, match=r"line 1: span 1-1 does not lie in a sentence of 3 words"):
         pair.decoder.translate(["a b c"], demands=[Demands([(1, 1, "x", 0.0)])])
 
 

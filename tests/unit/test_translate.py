@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +18,7 @@ from hypothesis import strategies as st
 
 from dragoman import lm, nbest, rules
 from dragoman.decode import Decoder, Demands, Search, mbr
-from dragoman.errors import InputError, OptionError
+from dragoman.errors import OptionError
 from dragoman.metrics import Bleu
 from dragoman.model import Model, Part, seal
 from dragoman.types import Weights
@@ -32,6 +33,7 @@ TABLE = [
     ("klein", "small", "0.7 0.7", "0-0"),
     ("klein", "little", "0.3 0.3", "0-0"),
 ]
+TRANSLATE = [sys.executable, "-c", "from dragoman.cli import main; main()", "translate", "--model"]
 TEXT = ["the house is small", "that house is little", "the small house", "is the house small"]
 
 
@@ -39,7 +41,9 @@ def build(folder: Path) -> Model:
     folder.mkdir(parents=True, exist_ok=True)
     rows = [f"{s} ||| {t} ||| {scores} ||| {links} ||| 1 1 1\n" for s, t, scores, links in sorted(TABLE)]
     (folder / "phrases").write_text("".join(rows))
-    (folder / "orientations").write_text("".join(f"{s} ||| {t} ||| .6 .2 .2 .5 .2 .3\n" for s, t, _, _ in sorted(TABLE)))
+    (folder / "orientations").write_text(
+        "".join(f"{s} ||| {t} ||| .6 .2 .2 .5 .2 .3\n" for s, t, _, _ in sorted(TABLE))
+    )
     reordering = {"hier": folder / "orientations"}
     rules.import_moses(folder / "phrases", folder / "rules", reordering=reordering, columns=["a", "b"])
     (folder / "text").write_text("\n".join(TEXT) + "\n")
@@ -71,7 +75,15 @@ def source(tmp_path: Path) -> Path:
 
 
 def pipe(model: Path, text: bytes, *options: str) -> subprocess.CompletedProcess[bytes]:
-    command = [sys.executable, "-c", "from dragoman.cli import main; main()", "translate", "--model", str(model), *options]
+    command = [
+        sys.executable,
+        "-c",
+        "from dragoman.cli import main; main()",
+        "translate",
+        "--model",
+        str(model),
+        *options,
+    ]
     return subprocess.run(command, input=text, capture_output=True, check=False)
 
 
@@ -90,7 +102,20 @@ def test_text_in_text_out(cli: Cli, model: Path, source: Path, tmp_path: Path) -
 
 def test_search_options(cli: Cli, model: Path, source: Path) -> None:
     usual = cli("translate", "--model", model, "--input", source)[1]
-    wide = ["--stack", "9", "--pops", "0", "--threshold", "50", "--distortion", "-1", "--options", "0", "--threads", "1"]
+    wide = [
+        "--stack",
+        "9",
+        "--pops",
+        "0",
+        "--threshold",
+        "50",
+        "--distortion",
+        "-1",
+        "--options",
+        "0",
+        "--threads",
+        "1",
+    ]
     assert cli("translate", "--model", model, "--input", source, *wide)[:2] == (0, usual)
     dropped = cli("translate", "--model", model, "--input", source, "--drop-unknown")[1]
     assert "quux" not in dropped and dropped.count("\n") == 3
@@ -123,7 +148,7 @@ def test_nbest_lists(cli: Cli, model: Path, source: Path, tmp_path: Path) -> Non
         read = nbest.read(path)
         assert read.ids.to_list() == ["0", "1", "2"]
         assert read.totals is not None and read.texts[0] == out.split("\n")[0]
-        assert len(set(read.texts[: int(read.starts[1])])) == int(read.starts[1]) == 5
+        assert len(set(read.texts.to_list()[: int(read.starts[1])])) == int(read.starts[1]) == 5
         scores = read.features.dot(Model.open(model).weights)
         np.testing.assert_allclose(scores, read.totals, atol=1e-3)
     options = ["--nbest", 500, "--nbest-out", tmp_path / "all", "--all-derivations"]
@@ -247,7 +272,7 @@ def test_markup(cli: Cli, model: Path, tmp_path: Path) -> None:
     code, out, _ = cli("translate", "--model", model, "--input", path, "--markup", "--explain")
     assert code == 0 and "haus = hut" in out and "translation=" not in out
     decoder = Decoder(model, search=Search(markup=True))
-    with pytest.raises(InputError, match="line 2: markup"):
+    with pytest.raises(OptionError, match="line 2: markup"):
         decoder.translate(["das", "<zone>das"])
 
 
@@ -274,8 +299,7 @@ def test_broken_input_in_a_stream_comes_after_the_good_lines(model: Path) -> Non
 
 
 def test_a_pipe_answers_before_the_input_ends(model: Path) -> None:
-    command = [sys.executable, "-c", "from dragoman.cli import main; main()", "translate", "--model", str(model)]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+    with subprocess.Popen([*TRANSLATE, str(model)], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdin is not None and process.stdout is not None
         for line, want in ((b"das haus\r\n", b"the house\n"), (b"\n", b"\n"), (b"ist\n", b"is\n")):
             process.stdin.write(line)
@@ -330,12 +354,10 @@ def test_any_text_is_translated(model: Path, lines: list[str]) -> None:
     for line, text in zip(clean, found, strict=True):
         blank = not any(ord(c) > 32 and ord(c) != 127 for c in line)
         assert blank or text, "only blank lines give nothing"
-    decoder = _decoder(model, markup=True)
+    marked = _decoder(model, markup=True)
     for line in clean:
-        try:
-            decoder.translate([line])
-        except InputError as error:
-            assert "markup" in str(error)
+        with suppress(OptionError):  # broken markup; anything else is not suppressed
+            marked.translate([line])
 
 
 _DECODERS: dict[tuple[Path, bool], Decoder] = {}

@@ -102,9 +102,8 @@ impl Coverages {
             self.scratch.pop();
         }
         let Self { entries, bits, slots, scratch, .. } = self;
-        let window = |entry: &Entry| {
-            bits[entry.start as usize..(entry.start + entry.words) as usize].iter().copied()
-        };
+        let window =
+            |entry: &Entry| bits[entry.start as usize..(entry.start + entry.words) as usize].iter().copied();
         let equal = |&id: &u32| {
             let entry = &entries[id as usize];
             entry.gap == gap

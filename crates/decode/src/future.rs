@@ -45,7 +45,11 @@ impl Future {
     }
 
     fn run(&self, from: usize, to: usize) -> f32 {
-        if to + 1 == self.tail.len() { self.tail[from] } else { self.inner[from * (self.width + 1) + to - from] }
+        if to + 1 == self.tail.len() {
+            self.tail[from]
+        } else {
+            self.inner[from * (self.width + 1) + to - from]
+        }
     }
 }
 

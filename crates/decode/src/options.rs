@@ -176,7 +176,8 @@ impl<'a> Collector<'a> {
             let first = self.made.opts.len();
             for (number, table) in system.tables.iter().enumerate() {
                 let word = self.words[number][to - 1];
-                nodes[number] = nodes[number].zip(word).and_then(|(node, word)| table.rules.child(node, word));
+                nodes[number] =
+                    nodes[number].zip(word).and_then(|(node, word)| table.rules.child(node, word));
                 if let Some(node) = nodes[number]
                     && self.open(from, to)
                 {

@@ -45,12 +45,16 @@ impl Input {
         let spans = self.forced.iter().map(|f| (f.from, f.to)).chain(self.zones.iter().copied());
         for (from, to) in spans {
             if from >= to || to > length {
-                return Err(Error::Invalid(format!("span {from}-{to} does not lie in a sentence of {length} words")));
+                return Err(Error::Invalid(format!(
+                    "span {from}-{to} does not lie in a sentence of {length} words"
+                )));
             }
         }
         if let Some(given) = self.forced.iter().find(|f| f.target.len() > LONGEST) {
             let found = given.target.len();
-            return Err(Error::Invalid(format!("expected at most {LONGEST} words in a given translation, found {found}")));
+            return Err(Error::Invalid(format!(
+                "expected at most {LONGEST} words in a given translation, found {found}"
+            )));
         }
         if self.walls.iter().any(|&wall| wall > length) {
             return Err(Error::Invalid(format!("a wall stands outside a sentence of {length} words")));

@@ -163,7 +163,10 @@ impl<'a> Extractor<'a> {
     fn given(&self, arcs: &[u32]) -> f64 {
         let forced = &self.ready.sentence().input.forced;
         let options = arcs.iter().map(|&arc| self.ready.options().get(self.graph.arcs[arc as usize].option));
-        options.filter(|opt| opt.origin() == Origin::Given).map(|opt| f64::from(forced[opt.rule as usize].log)).sum()
+        options
+            .filter(|opt| opt.origin() == Origin::Given)
+            .map(|opt| f64::from(forced[opt.rule as usize].log))
+            .sum()
     }
 
     /// Phrases and word links.

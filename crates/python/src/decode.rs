@@ -7,7 +7,8 @@ use dragoman_base::{Error, Result, Texts as BaseTexts};
 use dragoman_decode::feature::{Part, Reference, StateFeature};
 use dragoman_decode::search::Limits;
 use dragoman_decode::{
-    Choice, Forced, Hypothesis, Input, Lattice, Origin, Settings, System, Translation, markup, search, translate,
+    Choice, Forced, Hypothesis, Input, Lattice, Origin, Settings, System, Translation, markup, search,
+    translate,
 };
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
@@ -131,7 +132,8 @@ impl Batch {
         if let Some(dense) = dense {
             let mut at = 0;
             for id in 0..dense as u32 {
-                let value = hypothesis.features.get(at).filter(|(have, _)| *have == id).map(|(_, value)| *value);
+                let value =
+                    hypothesis.features.get(at).filter(|(have, _)| *have == id).map(|(_, value)| *value);
                 at += usize::from(value.is_some());
                 self.rows.push(id, value.unwrap_or(0.0));
             }
@@ -246,7 +248,8 @@ impl NativeSystem {
                 .and_then(|input| translate(&self.inner, &input, &weights, &plan, demand(target.as_ref())))
                 .map_err(at_line(i))
         };
-        let all = || (0..lines.inner.len()).into_par_iter().with_max_len(1).map(one).collect::<Result<Vec<_>>>();
+        let all =
+            || (0..lines.inner.len()).into_par_iter().with_max_len(1).map(one).collect::<Result<Vec<_>>>();
         let done = py
             .detach(|| match threads {
                 None => all(),
@@ -319,7 +322,14 @@ fn explained(input: &Input, best: Hypothesis) -> Vec<ExplainedStep> {
             Origin::Given => "given",
         };
         let source = input.words[segment.from..segment.to].join(" ");
-        (segment.from, segment.to, source, words[segment.target..segment.target_end].join(" "), origin, features)
+        (
+            segment.from,
+            segment.to,
+            source,
+            words[segment.target..segment.target_end].join(" "),
+            origin,
+            features,
+        )
     });
     steps.collect()
 }
@@ -449,7 +459,8 @@ impl TranslationStream {
             while !done.early.contains_key(&next) {
                 let Ok((number, result)) = done.results.recv() else {
                     let lost = lock(&self.jobs).1 > next;
-                    return lost.then(|| Err(Error::Invalid(format!("line {}: the search broke off", next + 1))));
+                    return lost
+                        .then(|| Err(Error::Invalid(format!("line {}: the search broke off", next + 1))));
                 };
                 done.early.insert(number, result);
             }

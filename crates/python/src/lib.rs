@@ -28,7 +28,9 @@ mod _core {
         AlignModel, AlignTrainer, read_gold, read_links, score_links, symmetrise_links, write_links,
     };
     #[pymodule_export]
-    use crate::columns::{LineWriter, Names, Texts, align_weights, best_per_group, dot_rows, read_lines, write_lines};
+    use crate::columns::{
+        LineWriter, Names, Texts, align_weights, best_per_group, dot_rows, read_lines, write_lines,
+    };
     #[pymodule_export]
     use crate::decode::{NativeSystem, TranslationStream};
     #[pymodule_export]

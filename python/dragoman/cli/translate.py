@@ -12,6 +12,7 @@ from typing import Any
 
 import click
 import msgspec
+import numpy as np
 
 from dragoman import nbest, weights
 from dragoman.cli.arguments import Command, as_json
@@ -250,7 +251,7 @@ def _force(
         for first, size in zip(found.starts, sizes, strict=False):
             out.line(found.texts[int(first)] if size else "")
     if nbest_out:
-        nbest.write(nbest_out, found)
+        nbest.write(nbest_out, found.take(np.flatnonzero(sizes)))
     click.echo(f"{int((sizes > 0).sum())} of {len(items)} targets can be reached", err=True)
 
 

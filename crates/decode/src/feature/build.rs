@@ -71,7 +71,11 @@ impl Builder {
     pub fn add(&mut self, part: &Part) -> Result<()> {
         let Some((_, build)) = KINDS.iter().find(|(kind, _)| *kind == part.kind) else {
             let known: Vec<&str> = KINDS.iter().map(|(kind, _)| *kind).collect();
-            return Err(Error::Invalid(format!("unknown feature kind `{}`; known: {}", part.kind, known.join(", "))));
+            return Err(Error::Invalid(format!(
+                "unknown feature kind `{}`; known: {}",
+                part.kind,
+                known.join(", ")
+            )));
         };
         build(part, self)
     }

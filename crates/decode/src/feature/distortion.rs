@@ -59,7 +59,9 @@ pub fn distortion(part: &Part, to: &mut Builder) -> Result<()> {
         "linear" => Cost::Linear,
         "completion" => Cost::Completion,
         other => {
-            return Err(Error::Invalid(format!("distortion cost must be linear or completion, found `{other}`")));
+            return Err(Error::Invalid(format!(
+                "distortion cost must be linear or completion, found `{other}`"
+            )));
         }
     };
     let feature = to.dense(&part.name)?;

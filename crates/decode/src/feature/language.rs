@@ -75,7 +75,10 @@ impl StateFeature for Language {
             }
             starts.push(words.len() as u32);
         }
-        let known = RefCell::new(vec![Known::default(); (context.sentence.len() * MEMORY).next_power_of_two().min(MOST)]);
+        let known = RefCell::new(vec![
+            Known::default();
+            (context.sentence.len() * MEMORY).next_power_of_two().min(MOST)
+        ]);
         Box::new(Ready { model: &self.model, feature: self.feature, words, starts, known })
     }
 }

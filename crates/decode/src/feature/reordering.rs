@@ -34,7 +34,9 @@ impl Columns {
         let mut tables = Vec::new();
         for number in part.get("table").unwrap_or("0").split(',') {
             let Ok(number) = number.trim().parse::<usize>() else {
-                return Err(Error::Invalid(format!("reordering: expected the number of a table, found `{number}`")));
+                return Err(Error::Invalid(format!(
+                    "reordering: expected the number of a table, found `{number}`"
+                )));
             };
             let rules = to.table(number)?;
             let places = places(&rules, model)?;
@@ -89,7 +91,8 @@ impl Columns {
 fn places(rules: &Table, model: &str) -> Result<[usize; 6]> {
     let known = rules.columns().to_vec();
     let mut places = [0; 6];
-    let names = ["previous", "next"].iter().flat_map(|side| ["M", "S", "D"].map(|o| format!("{model}.{side}.{o}")));
+    let names =
+        ["previous", "next"].iter().flat_map(|side| ["M", "S", "D"].map(|o| format!("{model}.{side}.{o}")));
     for (place, name) in places.iter_mut().zip(names) {
         let Some(column) = known.iter().position(|column| *column == name) else {
             let known = known.join(", ");

@@ -270,9 +270,15 @@ impl<'a> Search<'a> {
         let (known, base, mut first) = (self.groups.len(), self.order.len(), 0);
         while first < grouped.len() {
             let Node { coverage, end, .. } = nodes[grouped[first] as usize];
-            let same = |&&node: &&u32| nodes[node as usize].coverage == coverage && nodes[node as usize].end == end;
+            let same =
+                |&&node: &&u32| nodes[node as usize].coverage == coverage && nodes[node as usize].end == end;
             let last = first + grouped[first..].iter().take_while(same).count();
-            self.groups.push(Group { coverage, end, first: (base + first) as u32, last: (base + last) as u32 });
+            self.groups.push(Group {
+                coverage,
+                end,
+                first: (base + first) as u32,
+                last: (base + last) as u32,
+            });
             first = last;
         }
         self.order.extend(grouped);
@@ -321,7 +327,16 @@ impl<'a> Search<'a> {
         let future = self.future_of(after);
         let group = number as u32;
         self.held += size_of::<Edge>();
-        self.edges[count].push(Edge { group, from, to, first, last, coverage: after, jump: out.score(), future });
+        self.edges[count].push(Edge {
+            group,
+            from,
+            to,
+            first,
+            last,
+            coverage: after,
+            jump: out.score(),
+            future,
+        });
     }
 
     fn future_of(&mut self, coverage: u32) -> f32 {

@@ -82,8 +82,7 @@ impl<'a> Ready<'a> {
     /// Every feature that fires in a step, rule features included.
     pub fn explain(&self, step: &Step<'_>, previous: &[u8], next: &mut [u8], rows: &mut Vec<(u32, f32)>) {
         let mut out = Sink::collecting(self.weights, rows);
-        let rule =
-            Rule { opt: self.options.get(step.option), target: self.options.target(step.option) };
+        let rule = Rule { opt: self.options.get(step.option), target: self.options.target(step.option) };
         for feature in &self.system.rule_features {
             feature.score(self.sentence, &rule, &mut out);
         }
