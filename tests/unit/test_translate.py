@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -125,7 +126,7 @@ def test_search_options(cli: Cli, model: Path, source: Path) -> None:
 
 
 @pytest.mark.parametrize("options", [{"stack": 0}, {"pops": -1}, {"distortion": -2}, {"threshold": float("nan")}])
-def test_search_settings_are_checked(options: dict[str, int]) -> None:
+def test_search_settings_are_checked(options: dict[str, Any]) -> None:
     with pytest.raises(OptionError, match="must be a"):
         Search(**options)
 

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -25,7 +26,7 @@ from dragoman.files import Lines, read_text
 from dragoman.metrics import METRICS
 from dragoman.model import Model
 from dragoman.moses import cached, convert
-from dragoman.types import Candidates
+from dragoman.types import Candidates, Metric
 
 __all__ = ["model", "translate"]
 
@@ -139,7 +140,12 @@ def translate(
             distinct=not all_derivations,
             features=nbest_out is not None,
         )
-        _write(wanted, output, align_out, nbest_out, metric and (lambda found: int(mbr(found, metric, mbr_scale)[0])))
+        choose = None if metric is None else partial(_least_risk, metric, mbr_scale)
+        _write(wanted, output, align_out, nbest_out, choose)
+
+
+def _least_risk(metric: Metric, scale: float, found: Candidates) -> int:
+    return int(mbr(found, metric, scale)[0])
 
 
 def _check_combination(size: int, nbest_out: str | None, mbr_metric: str | None, modes: dict[str, Any]) -> None:
