@@ -21,11 +21,12 @@ from dragoman.errors import InputError
 from dragoman.files import write_text
 from dragoman.types import Weights
 
-__all__ = ["MANIFEST", "Model", "Part", "seal"]
+__all__ = ["FORMAT", "MANIFEST", "Model", "Part", "seal"]
 
 MANIFEST = "model.toml"
 _WEIGHTS = "weights.toml"
-_FORMAT = 1
+FORMAT = 1
+"""Of `model.toml`; it changes when folders of before cannot be read any more."""
 _SECTIONS = {"format", "version", "tables", "features", "search", "text", "made", "files"}
 
 Option = str | int | float | Sequence[str]
@@ -72,7 +73,7 @@ class Model:
             raise InputError(f"{path}: expected a model, found {what}", str(path))
         content = toml.load(manifest, "the description of a model")
         _check(manifest, content)
-        files = {str(f["path"]): (int(f["bytes"]), str(f["hash"])) for f in content.get("files", [])}
+        files = {f["path"]: (f["bytes"], f["hash"]) for f in content.get("files", [])}
         for name, (size, _) in files.items():
             _check_size(path / name, size)
         return cls(
@@ -104,14 +105,29 @@ class Model:
 
 def _check(manifest: Path, content: Mapping[str, Any]) -> None:
     name = str(manifest)
-    if content.get("format") != _FORMAT:
-        raise InputError(f"{name}: expected format {_FORMAT}, found {content.get('format')}", name)
+    if content.get("format") != FORMAT:
+        raise InputError(f"{name}: expected format {FORMAT}, found {content.get('format')}", name)
     for section in content:
         if section not in _SECTIONS:
             raise InputError(f"{name}: unknown section `{section}`", name)
     for section in ("tables", "features"):
         if not isinstance(content.get(section), list):
             raise InputError(f"{name}: expected a list `{section}`, found none", name)
+    _check_entries(name, content)
+
+
+def _check_entries(name: str, content: Mapping[str, Any]) -> None:
+    for section in ("search", "text", "made"):
+        if not isinstance(content.get(section, {}), dict):
+            raise InputError(f"{name}: expected a section [{section}]", name)
+    if not all(isinstance(table, str) for table in content["tables"]):
+        raise InputError(f"{name}: expected names of files in `tables`", name)
+    if not all(isinstance(entry, dict) for entry in content["features"]):
+        raise InputError(f"{name}: expected tables [[features]]", name)
+    kinds = {"path": str, "bytes": int, "hash": str}
+    for entry in content.get("files", []):
+        if not isinstance(entry, dict) or any(not isinstance(entry.get(k), t) for k, t in kinds.items()):
+            raise InputError(f"{name}: every entry of `files` needs a path, its bytes and a hash", name)
 
 
 def _check_size(path: Path, size: int) -> None:
@@ -161,7 +177,7 @@ def seal(
     names = list(dict.fromkeys([*tables, *named, *extra]))
     files = [{"path": name, "bytes": (path / name).stat().st_size, "hash": file_hash(path / name)} for name in names]
     content = {
-        "format": _FORMAT,
+        "format": FORMAT,
         "version": VERSION,
         "tables": list(tables),
         "search": dict(search or {}),
