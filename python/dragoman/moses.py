@@ -90,7 +90,6 @@ def convert(path: str | PathLike[str], folder: str | PathLike[str]) -> Model:
         parts=parts,
         initial=maker.initial,
         search=_search(ini, maker.limit),
-        text={"tokenizer": "none"},
         made={"from": "moses.ini"},
     )
 

@@ -73,6 +73,7 @@ def _search_options(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.option(
     "--jsonl", is_flag=True, help='Input lines are {"text": ..., "given": [[0, 1, "a"]], "walls": [], "zones": []}.'
 )
+@click.option("--tokenized", is_flag=True, help="Take and give words between blanks, as the model has them.")
 @click.option("--threads", type=click.IntRange(min=1), help="Default: all cores.")
 @_search_options
 @click.option("--nbest", "size", type=click.IntRange(1, 100_000), default=1, help="Translations of each sentence.")
@@ -96,6 +97,7 @@ def translate(
     source: str,
     output: str,
     jsonl: bool,
+    tokenized: bool,
     threads: int | None,
     size: int,
     nbest_out: str | None,
@@ -116,10 +118,13 @@ def translate(
     dragoman translate --model model --input in.de --nbest 100 --nbest-out out.nbest.gz
     dragoman translate --moses-ini moses.ini --input in.de --explain
 
-    Input is tokenised as the model's training text was, words between blanks. An empty line gives an empty line.
+    Plain text is tokenised and cased as the model's training text was, and its translation comes back as plain text.
+    With --tokenized, words stand between blanks on both sides, as they always do in n-best lists, alignments and
+    lattices, and with --jsonl, --markup and --target, which count words. An empty line gives an empty line.
     """
     decoder = _decoder(folder, moses_ini, weights_file, threads, search)
-    lines = _jsonl(source) if jsonl else _lines(source)
+    plain = not (tokenized or jsonl or target or decoder.search.markup)
+    lines = _jsonl(source) if jsonl else _prepared(decoder, _lines(source)) if plain else _lines(source)
     if explain:
         for item in lines:
             derivation = decoder.explain(item if isinstance(item, str) else item[0])
@@ -142,7 +147,8 @@ def translate(
         tick = stack.enter_context(counter("sentences"))
         for number, found in enumerate(results):
             best = 0 if metric is None or not found.size else int(mbr(found, metric, mbr_scale)[0])
-            out.line(found.texts[best] if found.size else "")
+            text = found.texts[best] if found.size else ""
+            out.line(decoder.text.after([text])[0] if plain else text)
             if aligned and found.alignments is not None:
                 aligned.line(found.alignments[best] if found.size else "")
             if lists:
@@ -161,6 +167,12 @@ def _decoder(
     given = {name: value for name, value in search.items() if value is not None}
     decoder.search = replace(decoder.search, **given)
     return decoder
+
+
+def _prepared(decoder: Decoder, lines: Iterable[str]) -> Iterator[str]:
+    """Plain lines as the model knows them."""
+    before = decoder.text.before
+    return (before([line])[0] for line in lines)
 
 
 def _renumbered(found: Candidates, number: int) -> Candidates:
