@@ -12,6 +12,7 @@ import os
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
 from os import PathLike
 from typing import Any
 
@@ -21,6 +22,7 @@ from dragoman._core import NativeSystem, TranslationStream
 from dragoman.config import closest
 from dragoman.errors import OptionError
 from dragoman.model import Model, Option, Part
+from dragoman.text import Preparation
 from dragoman.types import F64, I64, Candidates, Features, Hypotheses, Metric, Names, Texts, Weights
 
 __all__ = ["Arc", "Decoder", "DecoderSource", "Demands", "Derivation", "Lattice", "Phrase", "Search", "mbr"]
@@ -164,7 +166,10 @@ class Lattice:
 class Decoder:
     """Translates with a model. The tables are mapped and shared; weights may change with every call.
 
-    `model` is a folder that `dragoman train` made, or an opened `Model`.
+    `model` is a folder that `dragoman train` made, or an opened `Model`. All methods take and give words between blanks
+    as the model has them; `text` leads from plain text to these and back:
+
+        decoder.text.after(decoder.translate(decoder.text.before(["Ein Haus."])))
     """
 
     def __init__(
@@ -182,6 +187,11 @@ class Decoder:
         self.search = search if search is not None else _wanted(self.model)
         self.threads = threads
         self.weights = self._checked(self.model.weights if weights is None else weights)
+
+    @cached_property
+    def text(self) -> Preparation:
+        """What is done to plain text before and after translation: tokenised and cased as the training text was."""
+        return Preparation(self.model.text, self.model.folder)
 
     @property
     def names(self) -> Names:

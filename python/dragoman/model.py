@@ -21,10 +21,10 @@ from dragoman.errors import InputError
 from dragoman.files import write_text
 from dragoman.types import Weights
 
-__all__ = ["FORMAT", "MANIFEST", "Model", "Part", "seal"]
+__all__ = ["FORMAT", "MANIFEST", "WEIGHTS", "Model", "Part", "file_hash", "seal"]
 
 MANIFEST = "model.toml"
-_WEIGHTS = "weights.toml"
+WEIGHTS = "weights.toml"
 FORMAT = 1
 """Of `model.toml`; it changes when folders of before cannot be read any more."""
 _SECTIONS = {"format", "version", "tables", "features", "search", "text", "made", "files"}
@@ -80,7 +80,7 @@ class Model:
             path,
             tuple(content["tables"]),
             tuple(_part(manifest, entry) for entry in content["features"]),
-            weights.load(path / _WEIGHTS),
+            weights.load(path / WEIGHTS),
             content.get("search", {}),
             content.get("text", {}),
             content.get("made", {}),
@@ -172,7 +172,7 @@ def seal(
     """
     path = Path(folder)
     start = Weights.of(dict(initial)) if initial else Weights.of({})
-    weights.save(path / _WEIGHTS, Weights(start.names, np.asarray(start.values, dtype=np.float64)))
+    weights.save(path / WEIGHTS, Weights(start.names, np.asarray(start.values, dtype=np.float64)))
     named = [str(part.options["path"]) for part in parts if "path" in part.options]
     names = list(dict.fromkeys([*tables, *named, *extra]))
     files = [{"path": name, "bytes": (path / name).stat().st_size, "hash": file_hash(path / name)} for name in names]

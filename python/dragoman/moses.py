@@ -134,7 +134,6 @@ def convert(path: str | PathLike[str], folder: str | PathLike[str]) -> Model:
         parts=parts,
         initial=maker.initial,
         search={"options": 0 if 0 in maker.limits else max(maker.limits), **ini.search},
-        text={"tokenizer": "none"},
         made={"from": "moses.ini"},
     )
 

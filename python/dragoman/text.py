@@ -7,44 +7,63 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from dragoman.config import closest
 from dragoman.corpus import Truecaser, normalise, recase
-from dragoman.tokenizers import make
+from dragoman.errors import OptionError
+from dragoman.tokenizers import BAR, make
 
 __all__ = ["Preparation"]
+
+_KNOWN = {"languages", "tokenizers", "normalise", "case", "truecaser", "bars", "factored"}
 
 
 class Preparation:
     """What is done to a source line before, and to a target line after it is translated.
 
-    `about` is the section `text` of a model: `languages`, `tokenizers`, `normalise`, `case` and `truecaser`, the file
-    of the source side's cases in the model's folder.
+    `about` is the section `text` of a model, with what `dragoman.corpus.Options` call `languages`, `normalise`, `case`,
+    `bars` and `factored`, the `tokenizers` of both sides, and `truecaser`, the file of the source side's cases in the
+    model's folder. What is not named is not done.
+
+    >>> preparation = Preparation({"tokenizers": ["char", "char"], "case": "lower", "bars": "escape"})
+    >>> preparation.before(["A |"])
+    ['a ▁ &#124;']
+    >>> preparation.after(["b ▁ &#124;"])
+    ['b |']
     """
 
     def __init__(self, about: Mapping[str, Any], folder: str | PathLike[str] = ".") -> None:
-        languages = about.get("languages") or ["", ""]
-        tokenizers = about.get("tokenizers") or ["none", "none"]
-        self._source = None if tokenizers[0] == "none" else make(tokenizers[0], languages[0] or "en")
-        self._target = None if tokenizers[1] == "none" else make(tokenizers[1], languages[1] or "en")
+        for name in about:
+            if name not in _KNOWN:
+                raise OptionError(f"unknown setting `{name}` of a model's text; {closest(name, _KNOWN)}")
+        languages = about.get("languages", ["", ""])
+        names = about.get("tokenizers", ["none", "none"])
+        self._source, self._target = (
+            make(name, language or "en") for name, language in zip(names, languages, strict=True)
+        )
         self._form = str(about.get("normalise", "none"))
         self._case = str(about.get("case", "keep"))
+        self._escape = about.get("bars") == "escape"
+        self._factored = bool(about.get("factored"))
         truecaser = about.get("truecaser")
         self._truecaser = Truecaser.load(Path(folder) / truecaser) if truecaser else None
 
-    @property
-    def plain(self) -> bool:
-        """Whether lines stay as they are."""
-        return self._source is None and self._target is None and self._case == "keep" and self._form == "none"
-
     def before(self, lines: Sequence[str]) -> list[str]:
         """Source lines as the model knows them."""
-        texts = list(normalise(lines, self._form)) if self._form != "none" else list(lines)
-        if self._source is not None:
-            texts = self._source.tokenize(texts)
+        texts = self._source.tokenize(normalise(lines, self._form).to_list() if self._form != "none" else list(lines))
         if self._case == "lower":
-            return [line.lower() for line in texts]
-        return list(self._truecaser.apply(texts)) if self._truecaser is not None else texts
+            texts = [" ".join(map(self._lower, line.split())) for line in texts]
+        if self._escape:
+            texts = [line.replace("|", BAR) for line in texts]
+        return self._truecaser.apply(texts, factored=self._factored).to_list() if self._truecaser else texts
 
     def after(self, lines: Sequence[str]) -> list[str]:
         """Target lines as people write them."""
-        texts = list(recase(lines)) if self._case == "truecase" else list(lines)
-        return texts if self._target is None else self._target.detokenize(texts)
+        texts = recase(lines, factored=self._factored).to_list() if self._case == "truecase" else list(lines)
+        texts = self._target.detokenize(texts)
+        return [line.replace(BAR, "|") for line in texts] if self._escape else texts
+
+    def _lower(self, word: str) -> str:
+        if not self._factored:
+            return word.lower()
+        surface, bar, factors = word.partition("|")
+        return surface.lower() + bar + factors

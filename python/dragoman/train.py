@@ -8,29 +8,29 @@ from __future__ import annotations
 
 import hashlib
 import json
-import resource
-import shutil
-import time
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from dragoman import align, clusters, corpus, lm, rules
+from dragoman import align, clusters, corpus, lm, rules, toml
 from dragoman._core import VERSION
 from dragoman.align import Links
 from dragoman.eflomal import align_with_eflomal
 from dragoman.errors import InputError, OptionError
 from dragoman.files import read_parallel, write_bytes
-from dragoman.model import MANIFEST, Model, Part, file_hash, seal
+from dragoman.model import MANIFEST, WEIGHTS, Model, Part, file_hash, seal
+from dragoman.steps import Made, Step, Workshop
 
 __all__ = ["STEPS", "Options", "Step", "Trained", "train"]
 
 STEPS = ("clean", "align", "rules", "lm", "classes")
-_WORK = ".train"
-_PHRASE_SCORES = ("p(f|e)", "lex(f|e)", "p(e|f)", "lex(e|f)")
+REPORT = "report.json"
+"""Time and memory of each step, and what it saw; beside the model, not a part of it."""
+
+_SOURCE, _TARGET, _LINKS = "clean.source", "clean.target", "links"
+_CASES = ("source.cases", "target.cases")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,8 @@ class Options:
     aligner: str = "own"
     """own, or eflomal if it is installed."""
     alignments: str | None = None
-    """Word links from elsewhere, for the lines of the bitext: nothing is cleaned then, so that lines stay in step."""
+    """Word links from elsewhere, for the lines of the bitext: nothing is cleaned then, so that lines stay in step, and
+    the options `corpus` and `exclude` must be left alone."""
     symmetrise: str = "grow-diag-final-and"
     length: int = 7
     """Most words of a phrase."""
@@ -67,24 +68,16 @@ class Options:
     classes: Sequence[int] = (20, 50)
     """Numbers of word classes, for both sides; none leaves the step out."""
     memory: str = "2G"
-    """What sorting may use."""
+    """What sorting may use; a model is the same with any, so that a run may go on with another."""
     seed: int = 0
 
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """A step that was done."""
-
-    name: str
-    wall: float
-    """Seconds."""
-    cpu: float
-    """Seconds of all cores together."""
-    peak: int
-    """Bytes of memory at most."""
-    report: dict[str, Any]
-    reused: bool = False
-    """Whether an earlier run had done it."""
+    def __post_init__(self) -> None:
+        if self.aligner not in {"own", "eflomal"}:
+            raise OptionError(f"expected the aligner own or eflomal, found `{self.aligner}`")
+        if self.alignments and (self.corpus != corpus.Options() or self.exclude):
+            raise OptionError("text with alignments from elsewhere is taken as it is: no tokeniser, case or exclusion")
+        if min(self.classes, default=1) < 1:
+            raise OptionError(f"expected numbers of classes from 1, found {list(self.classes)}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,98 +103,111 @@ def train(
 ) -> Trained:
     """Train a model on two parallel files and write it to a folder.
 
-    A folder that holds the beginning of the same run, by its inputs and options, is continued; one that holds anything
-    else is refused unless `fresh` throws it away.
+    A folder that holds the beginning of the same run, by its inputs and options, is continued; a model that the same
+    run made is given back. Anything else is refused, unless `fresh` replaces a model or the beginning of one.
     """
-    run = _Run(Path(source), Path(target), Path(out), options or Options(), progress or (lambda _n, _d, _t: None))
-    run.begin(fresh)
-    for name in STEPS:
-        run.step(name)
-    model = run.finish()
-    return Trained(model, run.steps)
+    o, folder = options or Options(), Path(out)
+    inputs = _inputs(Path(source), Path(target), o)
+    key = _key(inputs, o)
+    made = _made(folder)
+    if made is not None and made.get("made", {}).get("run") == key and not fresh:
+        return _again(folder)
+    if not fresh or made is None:
+        _refuse(folder, made is not None)
+    with Workshop(folder, key, old=_files(made), fresh=fresh) as shop:
+        run = _Run((Path(source), Path(target)), shop.work, o, progress or (lambda _n, _d, _t: None))
+        for name in STEPS:
+            shop.step(name, lambda name=name: run.step(name))  # type: ignore[misc]
+        files = [file for step in shop.steps for file in step.files if file not in {_SOURCE, _TARGET, _LINKS}]
+        shop.move_up(files)
+        report = {"steps": [asdict(step) for step in shop.steps]}
+        write_bytes(folder / REPORT, json.dumps(report, indent=1).encode())
+        model = _seal(folder, o, files, {"run": key, "inputs": inputs, "options": _settings(o)})
+    return Trained(model, shop.steps)
+
+
+def _inputs(source: Path, target: Path, o: Options) -> dict[str, str]:
+    """The hash of every file that is read."""
+    more = map(Path, [*o.exclude, *o.lm_text, *([o.alignments] if o.alignments else [])])
+    inputs = {}
+    for path in (source, target, *more):
+        if not path.is_file():
+            raise InputError(f"{path}: no such file", str(path))
+        inputs[str(path)] = file_hash(path)
+    return inputs
+
+
+def _settings(o: Options) -> dict[str, Any]:
+    """The options that a model depends on, without what TOML has no word for."""
+    content: dict[str, Any] = _plain({name: value for name, value in asdict(o).items() if name != "memory"})
+    return content
+
+
+def _plain(content: Any) -> Any:
+    if isinstance(content, dict):
+        return {name: _plain(value) for name, value in content.items() if value is not None}
+    return [_plain(item) for item in content] if isinstance(content, (list, tuple)) else content
+
+
+def _key(inputs: dict[str, str], o: Options) -> str:
+    """Equal for runs that would make the same model."""
+    whole = json.dumps([VERSION, list(inputs.values()), _settings(o)], sort_keys=True)
+    return hashlib.blake2b(whole.encode(), digest_size=16).hexdigest()
+
+
+def _made(out: Path) -> dict[str, Any] | None:
+    """What the model says of itself that is in the folder already."""
+    return toml.load(out / MANIFEST, "the description of a model") if (out / MANIFEST).exists() else None
+
+
+def _refuse(out: Path, model: bool) -> None:
+    """Raises an error if the folder holds anything but the beginning of a run."""
+    if out.exists() and not out.is_dir():
+        raise InputError(f"{out}: expected a folder, found a file", str(out))
+    if out.exists() and any(out.iterdir()) and not Workshop.begun(out):
+        what = "a model of another run; use --fresh to replace it, or" if model else "something else; use"
+        raise InputError(f"{out}: there is {what} another folder", str(out))
+
+
+def _files(made: dict[str, Any] | None) -> list[str]:
+    """The files of a model, `model.toml` first."""
+    if made is None:
+        return []
+    listed = [str(entry["path"]) for entry in made.get("files", [])]
+    return [MANIFEST, WEIGHTS, REPORT, *(name for name in listed if Path(name).name == name)]
+
+
+def _again(folder: Path) -> Trained:
+    """The model of an earlier run, and what that run noted."""
+    model = Model.open(folder)
+    Workshop.clear(folder)
+    path = folder / REPORT
+    steps = json.loads(path.read_text(encoding="utf-8"))["steps"] if path.exists() else []
+    return Trained(model, [Step(**{**step, "reused": True}) for step in steps])
 
 
 class _Run:
-    """One training run: where its files are, and which steps are done."""
+    """The steps of a training run, which make their files in the folder `work`."""
 
-    def __init__(self, source: Path, target: Path, out: Path, options: Options, progress: Progress) -> None:
-        self.given = (source, target)
-        self.out, self.work, self.options, self.progress = out, out / _WORK, options, progress
-        self.steps: list[Step] = []
-        self.done: dict[str, Any] = {}
-        self.inputs: dict[str, str] = {}
+    def __init__(self, given: tuple[Path, Path], work: Path, options: Options, progress: Progress) -> None:
+        self.given, self.work, self.options, self.progress = given, work, options, progress
 
-    def begin(self, fresh: bool) -> None:
-        """Checks inputs before any work, and what the folder holds already."""
-        o = self.options
-        if o.aligner not in {"own", "eflomal"}:
-            raise OptionError(f"expected the aligner own or eflomal, found `{o.aligner}`")
-        more = [*o.exclude, *o.lm_text, *([o.alignments] if o.alignments else [])]
-        for path in (*self.given, *map(Path, more)):
-            if not path.is_file():
-                raise InputError(f"{path}: no such file", str(path))
-            self.inputs[str(path)] = file_hash(path)
-        key = hashlib.blake2b(
-            json.dumps([VERSION, list(self.inputs.values()), asdict(o)], sort_keys=True, default=list).encode(),
-            digest_size=16,
-        ).hexdigest()
-        if fresh:
-            self._throw_away()
-        self._continue(key)
-
-    def _throw_away(self) -> None:
-        """Removes a model or the beginning of one; anything else in the folder is not ours."""
-        if (self.out / MANIFEST).exists() or self.work.exists():
-            shutil.rmtree(self.out)
-
-    def _continue(self, key: str) -> None:
-        state = self.work / "state.json"
-        if state.exists():
-            self.done = json.loads(state.read_text(encoding="utf-8"))
-            if self.done.get("key") != key:
-                raise InputError(
-                    f"{self.out}: holds the beginning of a run with other inputs or options; use --fresh to throw it"
-                    " away, or another folder",
-                    str(self.out),
-                )
-            return
-        if self.out.exists() and any(self.out.iterdir()):
-            what = "a model already" if (self.out / MANIFEST).exists() else "a folder that is not empty"
-            raise InputError(f"{self.out}: there is {what}; use another folder, or --fresh for a model", str(self.out))
-        self.work.mkdir(parents=True)
-        self.done = {"key": key}
-        self._note()
-
-    def _note(self) -> None:
-        write_bytes(self.work / "state.json", json.dumps(self.done).encode())
-
-    def step(self, name: str) -> None:
-        """Does a step, unless it is done."""
-        known = self.done.get(name)
-        if known is not None and all((self.out / f).is_file() for f in known["files"]):
-            self.steps.append(Step(name, known["wall"], known["cpu"], known["peak"], known["report"], reused=True))
-            return
-        start, before = time.perf_counter(), _cpu()
-        _forget_peak()
+    def step(self, name: str) -> Made:
+        """Makes the files of a step."""
         self.progress(name, 0, 0)
-        files, report = getattr(self, f"_{name}")()
-        made = Step(name, time.perf_counter() - start, _cpu() - before, _peak(), report)
-        self.steps.append(made)
-        self.done[name] = {"files": files, **asdict(made)}
-        self._note()
+        made: Made = getattr(self, f"_{name}")()
+        return made
 
     @property
     def _sides(self) -> tuple[Path, Path]:
         """The text that all steps after cleaning read."""
-        if self.options.alignments:
-            return self.given
-        return self.work / "clean.source", self.work / "clean.target"
+        return self.given if self.options.alignments else (self.work / _SOURCE, self.work / _TARGET)
 
-    def _clean(self) -> tuple[list[str], dict[str, Any]]:
+    def _clean(self) -> Made:
         if self.options.alignments:
             return [], {}
         o = self.options.corpus
-        cases = [self.out / "source.cases", self.out / "target.cases"] if o.case == "truecase" else [None, None]
+        cases = _CASES if o.case == "truecase" else ()
         count = 0
 
         def tick(pairs: int) -> None:
@@ -214,39 +220,40 @@ class _Run:
             self._sides,
             o,
             exclude=[Path(path) for path in self.options.exclude],
-            truecasers=(cases[0], cases[1]),
+            truecasers=(self.work / _CASES[0], self.work / _CASES[1]),
             progress=tick,
         )
         if not report.kept:
-            raise InputError(f"{self.given[0]}: no sentence pair is left after cleaning", str(self.given[0]))
-        files = [f"{_WORK}/clean.source", f"{_WORK}/clean.target", *(path.name for path in cases if path)]
-        return files, report.to_dict()
+            name, why = str(self.given[0]), ", ".join(f"{count} {why}" for why, count in report.dropped.items())
+            raise InputError(f"{name}: no sentence pair is left after cleaning; dropped: {why or 'none'}", name)
+        return [_SOURCE, _TARGET, *cases], report.to_dict()
 
-    def _align(self) -> tuple[list[str], dict[str, Any]]:
+    def _align(self) -> Made:
+        o = self.options
         source, target = read_parallel(list(self._sides))
-        if self.options.alignments:
-            links = Links.read(Path(self.options.alignments), (source, target))
-            links.write(self.work / "links")
-            return [f"{_WORK}/links"], {"from": self.options.alignments}
-        if self.options.aligner == "eflomal":
+        if o.alignments:
+            Links.read(Path(o.alignments), (source, target)).write(self.work / _LINKS)
+            return [_LINKS], {"from": o.alignments}
+        files = [_LINKS]
+        if o.aligner == "eflomal":
             alignment = align_with_eflomal(source, target)
-            files = []
         else:
-            aligner = align.train(source, target, self.options.align, lambda d, t: self.progress("align", d, t))
+            aligner = align.train(source, target, o.align, lambda d, t: self.progress("align", d, t))
             assert aligner.trained is not None  # just trained
-            aligner.save(self.out / "aligner")
-            alignment, files = aligner.trained, ["aligner"]
-        alignment.links(self.options.symmetrise).write(self.work / "links")
-        return [f"{_WORK}/links", *files], asdict(alignment.report)
+            alignment = aligner.trained
+            aligner.save(self.work / "aligner")
+            files.append("aligner")
+        alignment.links(o.symmetrise).write(self.work / _LINKS)
+        return files, asdict(alignment.report)
 
-    def _rules(self) -> tuple[list[str], dict[str, Any]]:
+    def _rules(self) -> Made:
         o = self.options
         report = rules.extract(
             *self._sides,
-            self.work / "links",
-            self.out / "rules",
+            self.work / _LINKS,
+            self.work / "rules",
             length=o.length,
-            longest=max(o.corpus.longest, 1) if not o.alignments else 250,
+            longest=250 if o.alignments else max(o.corpus.longest, 1),
             reordering=o.reordering,
             alpha=o.alpha,
             smoothing=o.smoothing,
@@ -254,83 +261,69 @@ class _Run:
             significance=o.significance,
             memory=o.memory,
         )
+        if not report.rules:
+            raise InputError(f"{self.given[0]}: no rule could be extracted from this text", str(self.given[0]))
         return ["rules"], asdict(report)
 
-    def _lm(self) -> tuple[list[str], dict[str, Any]]:
+    def _lm(self) -> Made:
         o = self.options
-        texts = [self._sides[1], *map(Path, o.lm_text)]
-        # A text may be so small that there is nothing to take discounts from.
         report = lm.estimate(
-            texts,
-            self.out / "lm",
+            [self._sides[1], *map(Path, o.lm_text)],
+            self.work / "lm",
             order=o.order,
             memory=o.memory,
             folder=self.work,
             prune=o.prune,
-            discount_fallback=(0.5, 1.0, 1.5),
+            discount_fallback=(0.5, 1.0, 1.5),  # for a text so small that there is nothing to take discounts from
             skip_symbols=True,
             form="hash",
         )
         return ["lm"], {"tokens": report.tokens, "types": report.types, "counts": report.counts}
 
-    def _classes(self) -> tuple[list[str], dict[str, Any]]:
-        files, report = [], {}
+    def _classes(self) -> Made:
+        files: list[str] = []
+        means: dict[str, float] = {}
         for side, text in zip(("source", "target"), self._sides, strict=True):
             if not self.options.classes:
                 break
             counts = clusters.Counts(text)
             for number in self.options.classes:
                 found = counts.train(number, seed=self.options.seed)
-                file = f"{side}.{number}.classes"
-                found.save(self.out / file)
-                files.append(file)
-                report[file] = found.mean
+                name = f"{side}.{number}.classes"
+                found.save(self.work / name)
+                files.append(name)
+                means[name] = found.mean
                 self.progress("classes", len(files), 2 * len(self.options.classes))
-        return files, report
-
-    def finish(self) -> Model:
-        """Describes the model, writes its weights, and removes what only training needed."""
-        o = self.options
-        parts, weights = _features(o.reordering)
-        made = [file for name in STEPS for file in self.done[name]["files"] if not file.startswith(_WORK)]
-        cases = "source.cases" if (self.out / "source.cases").exists() else ""
-        text = {
-            "languages": list(o.corpus.languages),
-            "tokenizers": list(o.corpus._tokenizers),
-            "normalise": o.corpus.normalise,
-            "case": o.corpus.case,
-            **({"truecaser": cases} if cases else {}),
-        }
-        model = seal(
-            self.out,
-            tables=["rules"],
-            parts=parts,
-            initial=weights,
-            search={"distortion": 6},
-            text=text,
-            made={"inputs": self.inputs, "options": _plain(asdict(o)), "reports": _plain(self._reports())},
-            extra=made,
-        )
-        shutil.rmtree(self.work)
-        return model
-
-    def _reports(self) -> dict[str, Any]:
-        return {
-            step.name: {"wall": step.wall, "cpu": step.cpu, "peak": step.peak, **step.report} for step in self.steps
-        }
+        return files, {"likelihood": means}
 
 
-def _plain(content: Any) -> Any:
-    """Without what TOML has no word for."""
-    if isinstance(content, dict):
-        return {str(name): _plain(value) for name, value in content.items() if value is not None}
-    return [_plain(item) for item in content] if isinstance(content, (list, tuple)) else content
+def _seal(folder: Path, o: Options, files: Sequence[str], made: dict[str, Any]) -> Model:
+    """Describes the model: features and start weights, and how text is prepared for it."""
+    parts, weights = _features(o.reordering)
+    text = {} if o.alignments else _text(o.corpus)
+    return seal(
+        folder,
+        tables=["rules"],
+        parts=parts,
+        initial=weights,
+        search={"distortion": 6},
+        text=text,
+        made=made,
+        extra=files,
+    )
+
+
+def _text(o: corpus.Options) -> dict[str, Any]:
+    """What `dragoman.text.Preparation` reads."""
+    about = {"languages": o.languages, "tokenizers": o._tokenizers, "normalise": o.normalise, "case": o.case}
+    cases = {"truecaser": _CASES[0]} if o.case == "truecase" else {}
+    return {**about, **cases, "bars": "keep" if o.factored else o.bars, "factored": o.factored}
 
 
 def _features(reordering: Sequence[str]) -> tuple[list[Part], dict[str, float]]:
     """The dense model and Moses' customary start weights."""
     parts = [
-        Part("scores", "rules", {"table": 0, "columns": [*_PHRASE_SCORES, "log count", "unique"]}),
+        Part("scores", "rules", {"table": 0, "columns": [*rules.MOSES_COLUMNS, "log count", "unique"]}),
         Part("lm", "LM", {"path": "lm"}),
         Part("distortion", "Distortion"),
         *(Part("reordering", f"Reordering.{m}", {"table": 0, "model": m, "top": _top(m)}) for m in reordering),
@@ -338,7 +331,7 @@ def _features(reordering: Sequence[str]) -> tuple[list[Part], dict[str, float]]:
         Part("phrase-penalty", "PhrasePenalty"),
         Part("unknown-penalty", "UnknownPenalty"),
     ]
-    weights = dict.fromkeys(_PHRASE_SCORES, 0.2)
+    weights = dict.fromkeys(rules.MOSES_COLUMNS, 0.2)
     weights |= {"log-count": 0.0, "unique": 0.0, "LM": 0.5, "Distortion": 0.3}
     weights |= {f"Reordering.{m}[{i}]": 0.3 / len(reordering) for m in reordering for i in range(6)}
     weights |= {"WordPenalty": -1.0, "PhrasePenalty": 0.2, "UnknownPenalty": 1.0}
@@ -347,22 +340,3 @@ def _features(reordering: Sequence[str]) -> tuple[list[Part], dict[str, float]]:
 
 def _top(model: str) -> str:
     return "stack" if model == "hier" else "phrase"
-
-
-def _cpu() -> float:
-    used = resource.getrusage(resource.RUSAGE_SELF)
-    return used.ru_utime + used.ru_stime
-
-
-def _forget_peak() -> None:
-    """Lets Linux count the peak of memory anew; elsewhere the peak is that of the whole run."""
-    with suppress(OSError):
-        Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
-
-
-def _peak() -> int:
-    try:
-        status = Path("/proc/self/status").read_text(encoding="ascii")
-        return 1024 * int(status.split("VmHWM:")[1].split()[0])
-    except (OSError, IndexError):
-        return 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

@@ -23,12 +23,13 @@ __all__ = ["train"]
 @click.option("--src", required=True, metavar="FILE", help="Source text, one sentence a line.")
 @click.option("--tgt", required=True, metavar="FILE", help="Target text, line by line its translation.")
 @click.option("--out", required=True, metavar="FOLDER", help="The model to make.")
-@click.option("--fresh", is_flag=True, help="Throw away what --out holds from an earlier run.")
+@click.option("--fresh", is_flag=True, help="Replace the model, or the beginning of one, that --out holds.")
 @click.option("--languages", nargs=2, default=("", ""), metavar="SRC TGT", help="For tokenisers: de en.")
 @click.option(
     "--tokenizer", default="none", show_default=True, help="moses, char, jieba, fugashi; none: words stand apart."
 )
 @click.option("--case", type=click.Choice(["keep", "lower", "truecase"]), default="keep", show_default=True)
+@click.option("--factored", is_flag=True, help="Words are word|tag, in all places alike.")
 @click.option("--longest", default=80, show_default=True, help="Most words of a sentence; longer pairs are left out.")
 @click.option("--exclude", multiple=True, metavar="FILE...", help="Test sets whose sentences must not be trained on.")
 @click.option("--alignments", metavar="FILE", help="Word links (0-0 1-2) from elsewhere; nothing is cleaned then.")
@@ -71,6 +72,7 @@ def train(
     languages: tuple[str, str],
     tokenizer: str,
     case: str,
+    factored: bool,
     longest: int,
     exclude: tuple[str, ...],
     alignments: str | None,
@@ -94,10 +96,11 @@ def train(
     dragoman train --src train.de --tgt train.en --out model
     dragoman train --src train.de.gz --tgt train.en.gz --tokenizer moses --languages de en --case truecase --out model
 
-    A run that was interrupted goes on where it was when the same command is given again.
+    A run that was interrupted goes on with the step it was in when the same command is given again. --fresh starts
+    anew; a model that is there stays until the new one is ready.
     """
     options = Options(
-        corpus=corpus.Options(languages=languages, tokenizer=tokenizer, case=case, longest=longest),
+        corpus=corpus.Options(languages, tokenizer, case=case, factored=factored, longest=longest),
         exclude=exclude,
         align=aligners.Options(seed=seed),
         aligner=aligner,
@@ -148,20 +151,14 @@ def _show(trained: Trained, as_json: bool) -> None:
         steps = [asdict(step) for step in trained.steps]
         print_json({"model": str(trained.model.folder), "signature": trained.model.signature, "steps": steps})
         return
-    rows = [
-        [
-            step.name,
-            f"{step.wall:.1f}",
-            f"{step.cpu:.1f}",
-            f"{step.peak / 1e6:,.0f}",
-            "earlier run" if step.reused else "",
-        ]
-        for step in trained.steps
+    rows = [(s.name, s.wall, s.cpu, s.peak, "earlier run" if s.reused else "") for s in trained.steps]
+    total = (sum(row[1] for row in rows), sum(row[2] for row in rows), max((row[3] for row in rows), default=0))
+    cells = [
+        [name, f"{wall:.1f}", f"{cpu:.1f}", f"{peak / 1e6:,.0f}", note]
+        for name, wall, cpu, peak, note in [*rows, ("all", *total, "")]
     ]
-    total = [sum(step.wall for step in trained.steps), sum(step.cpu for step in trained.steps)]
-    rows.append(["all", f"{total[0]:.1f}", f"{total[1]:.1f}", f"{max(s.peak for s in trained.steps) / 1e6:,.0f}", ""])
-    print_table(["step", "seconds", "CPU seconds", "MB", ""], rows)
-    report = trained.steps[0].report
+    print_table(["step", "seconds", "CPU seconds", "MB", ""], cells)
+    report = trained.steps[0].report if trained.steps else {}
     if report.get("dropped"):
         dropped = ", ".join(f"{count:,} {reason}" for reason, count in report["dropped"].items())
         click.echo(f"kept {report['kept']:,} of {report['read']:,} pairs; dropped: {dropped}")

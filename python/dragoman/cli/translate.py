@@ -75,6 +75,7 @@ def _search_options(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.option(
     "--jsonl", is_flag=True, help='Input lines are {"text": ..., "given": [[0, 1, "a"]], "walls": [], "zones": []}.'
 )
+@click.option("--tokenized", is_flag=True, help="Take and give words between blanks, as the model has them.")
 @click.option("--threads", type=click.IntRange(min=1), help="Default: all cores.")
 @_search_options
 @click.option("--nbest", "size", type=click.IntRange(1, 100_000), default=1, help="Translations of each sentence.")
@@ -98,6 +99,7 @@ def translate(
     source: str,
     output: str,
     jsonl: bool,
+    tokenized: bool,
     threads: int | None,
     size: int,
     nbest_out: str | None,
@@ -118,13 +120,17 @@ def translate(
     dragoman translate --model model --input in.de --nbest 100 --nbest-out out.nbest.gz
     dragoman translate --moses-ini moses.ini --input in.de --explain
 
-    Input is tokenised as the model's training text was, words between blanks. An empty line gives an empty line.
+    Plain text is tokenised and cased as the model's training text was, and its translation comes back as plain text.
+    With --tokenized, words stand between blanks on both sides, as they always do in n-best lists, alignments and
+    lattices, and with --jsonl, --markup and --target, which count words. An empty line gives an empty line.
     """
     _check_combination(
         size, nbest_out, mbr_metric, {"--explain": explain, "--lattice-out": lattice_out, "--target": target}
     )
     decoder = _decoder(folder, moses_ini, weights_file, threads, search)
-    items = _jsonl(source) if jsonl else ((line, None) for line in _lines(source))
+    plain = not (tokenized or jsonl or target or decoder.search.markup)
+    lines = _prepared(decoder, _lines(source)) if plain else _lines(source)
+    items = _jsonl(source) if jsonl else ((line, None) for line in lines)
     if explain:
         for line, demands in items:
             _show(decoder.explain(line, demands=demands), as_json)
@@ -141,7 +147,8 @@ def translate(
             features=nbest_out is not None,
         )
         choose = None if metric is None else partial(_least_risk, metric, mbr_scale)
-        _write(wanted, output, align_out, nbest_out, choose)
+        finish = (lambda text: decoder.text.after([text])[0]) if plain else None
+        _write(wanted, output, align_out, nbest_out, choose, finish)
 
 
 def _least_risk(metric: Metric, scale: float, found: Candidates) -> int:
@@ -165,8 +172,9 @@ def _write(
     align_out: str | None,
     nbest_out: str | None,
     choose: Callable[[Candidates], int] | None,
+    finish: Callable[[str], str] | None,
 ) -> None:
-    """Writes each result as it comes: its first translation, or the one that `choose` names."""
+    """Writes each result as it comes: its first translation, or the one that `choose` names, after `finish`."""
     with ExitStack() as stack:
         out = stack.enter_context(_Output(output))
         aligned = stack.enter_context(_Output(align_out)) if align_out else None
@@ -174,7 +182,7 @@ def _write(
         tick = stack.enter_context(counter("sentences"))
         for found in results:
             best = choose(found) if choose else 0
-            out.line(found.texts[best])
+            out.line(finish(found.texts[best]) if finish else found.texts[best])
             if aligned and found.alignments is not None:
                 aligned.line(found.alignments[best])
             if lists:
@@ -193,6 +201,12 @@ def _decoder(
     given = {name: value for name, value in search.items() if value is not None}
     decoder.search = replace(decoder.search, **given)
     return decoder
+
+
+def _prepared(decoder: Decoder, lines: Iterable[str]) -> Iterator[str]:
+    """Plain lines as the model knows them."""
+    before = decoder.text.before
+    return (before([line])[0] for line in lines)
 
 
 def _lines(source: str) -> Iterator[str]:
