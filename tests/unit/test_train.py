@@ -139,8 +139,10 @@ def test_death_at_every_change_of_the_folder(pair: Pair, tmp_path: Path, replace
             DEATH.moment = 0
         if (out / "model.toml").exists():
             Model.open(out).verify()
-        untouched = replace and not (out / ".train" / "state.json").exists() and old(out)
-        train(*small, out, wanted, fresh=untouched)
+        state = out / ".train" / "state.json"
+        noted = json.loads(state.read_text()) if state.exists() else {"steps": []}
+        again = train(*small, out, wanted, fresh=replace and not state.exists() and old(out))
+        assert all(step.reused for step in again.steps if step.name in noted["steps"]), "what is done is done"
         assert content(out) == content(tmp_path / "wanted"), moment
     assert moments > 20
 
