@@ -27,7 +27,7 @@ FILES = ("train.de.gz", "train.en.gz", "aligned.grow-diag-final-and.gz")
 
 
 def write(folder: Path, copies: int) -> list[Path]:
-    """Write text and links `copies` times, with the number of the copy in three of four words."""
+    """Write text and links `copies` times, with the number of the copy in every word of more than two letters."""
     paths = [folder / name for name in ("f", "e", "a")]
     for name, path in zip(FILES, paths, strict=True):
         with gzip.open(DATA / name, "rt", encoding="utf-8") as lines:
@@ -43,7 +43,8 @@ def write(folder: Path, copies: int) -> list[Path]:
 def run(paths: list[Path], out: Path, memory: str) -> dict[str, object]:
     """Extract once in this process, and measure."""
     start = time.perf_counter(), time.process_time()
-    report = rules.extract(*paths, out, memory=memory)
+    source, target, links = paths
+    report = rules.extract(source, target, links, out, memory=memory)
     wall, cpu = time.perf_counter() - start[0], time.process_time() - start[1]
     opening = time.perf_counter()
     rules.Table(out)
