@@ -308,6 +308,7 @@ def test_bad_lines_are_counted(tmp_path: Path, cli: Cli) -> None:
     assert report["invisible"] == 1 and report["escaped"] == 1
     code, found, _ = translate(cli, tmp_path, "a ||| b | c\nein hoher berg\n")
     assert found == "a ||| b | c\na high hill\n"
+    assert Decoder(tmp_path / "m").text.before(["a | \x07b"]) == ["a &#124; b"]
 
 
 def translate(cli: Cli, folder: Path, text: str, *arguments: str) -> tuple[int, str, str]:
