@@ -148,7 +148,7 @@ def test_death_at_every_change_of_the_folder(pair: Pair, tmp_path: Path, replace
 
 
 def old(out: Path) -> bool:
-    return Model.open(out).made["options"]["classes"] == [3]
+    return bool(Model.open(out).made["options"]["classes"] == [3])
 
 
 MAIN = "from dragoman.cli import main; main()"
