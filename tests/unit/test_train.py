@@ -378,6 +378,7 @@ def test_bad_alignments(tmp_path: Path, line: str | None, message: str) -> None:
     (tmp_path / "links").write_text("0-0\n0-0\n" + (f"{line}\n" if line else ""))
     with pytest.raises(InputError, match=message):
         train(*pair, tmp_path / "m", Options(alignments=str(tmp_path / "links")))
+    assert not (tmp_path / "m").exists(), "nothing was made that would be worth keeping"
 
 
 def test_options_that_make_no_sense(pair: Pair) -> None:
