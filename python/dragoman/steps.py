@@ -160,7 +160,7 @@ class Workshop:
         """Leaves what a later run can use: after an error the steps that were done, after none nothing."""
         assert self._lock is not None  # we are inside
         try:
-            if kind is not None and self._state["steps"]:
+            if kind is not None and any(step["files"] for step in self._state["steps"].values()):
                 self._sweep()
             else:
                 shutil.rmtree(self.work)

@@ -148,7 +148,7 @@ def test_death_at_every_change_of_the_folder(pair: Pair, tmp_path: Path, replace
 
 
 def old(out: Path) -> bool:
-    return Model.open(out).made["options"]["classes"] == [3]
+    return bool(Model.open(out).made["options"]["classes"] == [3])
 
 
 MAIN = "from dragoman.cli import main; main()"
@@ -308,6 +308,7 @@ def test_bad_lines_are_counted(tmp_path: Path, cli: Cli) -> None:
     assert report["invisible"] == 1 and report["escaped"] == 1
     code, found, _ = translate(cli, tmp_path, "a ||| b | c\nein hoher berg\n")
     assert found == "a ||| b | c\na high hill\n"
+    assert Decoder(tmp_path / "m").text.before(["a | \x07b"]) == ["a &#124; b"]
 
 
 def translate(cli: Cli, folder: Path, text: str, *arguments: str) -> tuple[int, str, str]:
@@ -377,6 +378,7 @@ def test_bad_alignments(tmp_path: Path, line: str | None, message: str) -> None:
     (tmp_path / "links").write_text("0-0\n0-0\n" + (f"{line}\n" if line else ""))
     with pytest.raises(InputError, match=message):
         train(*pair, tmp_path / "m", Options(alignments=str(tmp_path / "links")))
+    assert not (tmp_path / "m").exists(), "nothing was made that would be worth keeping"
 
 
 def test_options_that_make_no_sense(pair: Pair) -> None:
