@@ -174,6 +174,9 @@ type LatticeArc = (u32, u32, String, (u32, u32), f64, Vec<(u32, f32)>);
 /// A phrase of an explained derivation: source span and words, target words, origin, features.
 type ExplainedStep = (usize, usize, String, String, &'static str, Vec<(u32, f32)>);
 
+/// A part of a system: kind, name, options.
+type Described = (String, String, Vec<(String, String)>);
+
 /// Tables and features, without weights; shared by all threads.
 #[pyclass(frozen, module = "dragoman._core")]
 pub struct NativeSystem {
@@ -204,11 +207,7 @@ fn at_line(line: usize) -> impl Fn(Error) -> Error {
 impl NativeSystem {
     /// Opens tables and builds features: kind, name and options of each part.
     #[new]
-    fn new(
-        py: Python<'_>,
-        tables: Vec<String>,
-        parts: Vec<(String, String, Vec<(String, String)>)>,
-    ) -> PyResult<Self> {
+    fn new(py: Python<'_>, tables: Vec<String>, parts: Vec<Described>) -> PyResult<Self> {
         let parts: Vec<Part> =
             parts.into_iter().map(|(kind, name, options)| Part { kind, name, options }).collect();
         let inner = Arc::new(py.detach(|| System::open(&tables, &parts)).map_err(to_py)?);
