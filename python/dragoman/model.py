@@ -21,9 +21,11 @@ from dragoman.errors import InputError
 from dragoman.files import write_text
 from dragoman.types import Weights
 
-__all__ = ["MANIFEST", "Model", "Part", "seal"]
+__all__ = ["FILES", "MANIFEST", "Model", "Part", "seal"]
 
 MANIFEST = "model.toml"
+FILES = frozenset({"path", "only", "tags", "classes", "source_words", "target_words"})
+"""Options of parts that are files; so are those that begin with `source.` or `target.`."""
 _WEIGHTS = "weights.toml"
 _FORMAT = 1
 _SECTIONS = {"format", "version", "tables", "features", "search", "text", "made", "files"}
@@ -36,7 +38,7 @@ class Part:
     """One part of a model: a kind of feature, what it is called, and its options.
 
     Kinds are `scores` (columns of a rule table), `lm`, `distortion`, `reordering`, `word-penalty`, `phrase-penalty`
-    and `unknown-penalty`. A `path` is a file in the model's folder.
+    and `unknown-penalty`, and the sparse sets of `dragoman.features`. A `path` is a file in the model's folder.
     """
 
     kind: str

@@ -23,7 +23,7 @@ from dragoman._core import VERSION
 from dragoman.align import Links
 from dragoman.eflomal import align_with_eflomal
 from dragoman.errors import InputError, OptionError
-from dragoman.files import read_parallel, write_bytes
+from dragoman.files import read_parallel, write_bytes, write_text
 from dragoman.model import MANIFEST, Model, Part, file_hash, seal
 
 __all__ = ["STEPS", "Options", "Step", "Trained", "train"]
@@ -286,6 +286,9 @@ class _Run:
                 files.append(file)
                 report[file] = found.mean
                 self.progress("classes", len(files), 2 * len(self.options.classes))
+            # For features that look at the most frequent words.
+            write_text(self.out / f"{side}.words", [f"{word}\t{count}" for word, count in counts.frequent()])
+            files.append(f"{side}.words")
         return files, report
 
     def finish(self) -> Model:

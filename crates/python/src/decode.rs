@@ -7,8 +7,8 @@ use dragoman_base::{Error, Result, Texts as BaseTexts};
 use dragoman_decode::feature::{Part, Reference, StateFeature};
 use dragoman_decode::search::Limits;
 use dragoman_decode::{
-    Choice, Forced, Hypothesis, Input, Lattice, Origin, Settings, System, Translation, markup, search,
-    translate,
+    Choice, Forced, Hypothesis, Input, Lattice, Origin, Settings, System, Translation, Weights, markup,
+    search, translate,
 };
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
@@ -115,11 +115,14 @@ impl Batch {
         Self { starts: vec![0], ..Self::default() }
     }
 
-    fn push(&mut self, translation: &Translation, dense: Option<usize>) {
+    /// Adds the translations of a sentence; `system` is given if features are listed.
+    fn push(&mut self, translation: &Translation, system: Option<&System>) {
+        // In order of the sentences, so that names get the same numbers however many threads there are.
+        let own = system.map_or_else(Vec::new, |system| system.file(&translation.own));
         for hypothesis in &translation.hypotheses {
             self.texts.push(&hypothesis.text);
             self.scores.push(hypothesis.score);
-            self.push_features(hypothesis, dense);
+            self.push_features(hypothesis, system.map(System::dense), &own);
             let links: Vec<String> = hypothesis.links.iter().map(|(s, t)| format!("{s}-{t}")).collect();
             self.links.push(&links.join(" "));
             self.phrases.push(&phrases(hypothesis));
@@ -129,7 +132,7 @@ impl Batch {
     }
 
     /// All dense features, zero or not, then the sparse ones that are not.
-    fn push_features(&mut self, hypothesis: &Hypothesis, dense: Option<usize>) {
+    fn push_features(&mut self, hypothesis: &Hypothesis, dense: Option<usize>, own: &[u32]) {
         if let Some(dense) = dense {
             let mut at = 0;
             for id in 0..dense as u32 {
@@ -139,7 +142,7 @@ impl Batch {
                 self.rows.push(id, value.unwrap_or(0.0));
             }
             for &(id, value) in hypothesis.features[at..].iter().filter(|(_, value)| *value != 0.0) {
-                self.rows.push(id, value);
+                self.rows.push(System::filed(id, own), value);
             }
         }
         self.rows.end_row();
@@ -181,8 +184,10 @@ pub struct NativeSystem {
     inner: Arc<System>,
 }
 
-fn weights_of(weights: &PyReadonlyArray1<'_, f64>) -> PyResult<Vec<f32>> {
-    Ok(weights.as_slice()?.iter().map(|&w| w as f32).collect())
+/// Weights that are ready for a system; made once, used for many sentences.
+#[pyclass(frozen, module = "dragoman._core")]
+pub struct NativeWeights {
+    inner: Arc<Weights>,
 }
 
 fn demand(target: Option<&Reference>) -> Option<&dyn StateFeature> {
@@ -228,6 +233,39 @@ impl NativeSystem {
         self.inner.dense()
     }
 
+    /// The first name that no feature of this system can have.
+    fn unknown(&self, names: &Names) -> Option<String> {
+        if Arc::ptr_eq(&names.inner, self.inner.names()) {
+            return None;
+        }
+        names.read(|names| self.inner.unknown(names).map(str::to_owned))
+    }
+
+    /// The prefixes of the sparse sets.
+    #[getter]
+    fn sets(&self) -> Vec<String> {
+        self.inner.sets().iter().map(|set| set.prefix.clone()).collect()
+    }
+
+    /// Gets weights ready for this system; the names of its sparse sets are filed.
+    fn weights(
+        &self,
+        py: Python<'_>,
+        names: &Names,
+        values: PyReadonlyArray1<'_, f64>,
+    ) -> PyResult<NativeWeights> {
+        let values = values.as_slice()?;
+        let run = || {
+            if Arc::ptr_eq(&names.inner, self.inner.names()) {
+                self.inner.weights(None, values)
+            } else {
+                names.read(|names| self.inner.weights(Some(names), values))
+            }
+        };
+        let inner = Arc::new(py.detach(run).map_err(to_py)?);
+        Ok(NativeWeights { inner })
+    }
+
     /// Translates sentences on all cores, or on `threads` of them.
     #[allow(clippy::too_many_arguments)] // one per column of the input
     #[pyo3(signature = (lines, weights, settings, demands=None, targets=None, threads=None))]
@@ -235,18 +273,18 @@ impl NativeSystem {
         &self,
         py: Python<'py>,
         lines: &Texts,
-        weights: PyReadonlyArray1<'py, f64>,
+        weights: &NativeWeights,
         settings: PySettings,
         demands: Option<Vec<Demands>>,
         targets: Option<&Texts>,
         threads: Option<usize>,
     ) -> PyResult<Columns<'py>> {
-        let weights = weights_of(&weights)?;
+        let weights = &weights.inner;
         let plan = settings.settings();
         let one = |i: usize| -> Result<Translation> {
             let input = read(lines.inner.get(i), settings.markup, demands.as_ref().map(|d| &d[i]))?;
             let target = targets.map(|targets| reference(targets.inner.get(i)));
-            translate(&self.inner, &input, &weights, &plan, demand(target.as_ref())).map_err(at_line(i))
+            translate(&self.inner, &input, weights, &plan, demand(target.as_ref())).map_err(at_line(i))
         };
         let all =
             || (0..lines.inner.len()).into_par_iter().with_max_len(1).map(one).collect::<Result<Vec<_>>>();
@@ -257,9 +295,9 @@ impl NativeSystem {
             })
             .map_err(to_py)?;
         let mut batch = Batch::new();
-        let dense = settings.features.then(|| self.inner.dense());
+        let system = settings.features.then_some(&*self.inner);
         for translation in &done {
-            batch.push(translation, dense);
+            batch.push(translation, system);
         }
         Ok(batch.into_columns(py))
     }
@@ -269,15 +307,16 @@ impl NativeSystem {
         &self,
         py: Python<'_>,
         line: &str,
-        weights: PyReadonlyArray1<'_, f64>,
+        weights: &NativeWeights,
         settings: PySettings,
     ) -> PyResult<(f64, Vec<ExplainedStep>)> {
-        let weights = weights_of(&weights)?;
+        let weights = &weights.inner;
         let plan = Settings { explain: true, features: true, size: 1, ..settings.settings() };
         let run = || -> Result<Translation> {
-            translate(&self.inner, &read(line, settings.markup, None)?, &weights, &plan, None)
+            translate(&self.inner, &read(line, settings.markup, None)?, weights, &plan, None)
         };
         let translation = py.detach(run).map_err(to_py)?;
+        let own = self.inner.file(&translation.own);
         let Some(best) = translation.hypotheses.into_iter().next() else {
             return Err(invalid("this sentence has no derivation"));
         };
@@ -289,7 +328,7 @@ impl NativeSystem {
                 Origin::Given => "given",
             };
             let text = words[segment.target..segment.target_end].join(" ");
-            (segment.from, segment.to, text, origin, features)
+            (segment.from, segment.to, text, origin, filed(features, &own))
         });
         Ok((best.score, steps.collect()))
     }
@@ -300,23 +339,30 @@ impl NativeSystem {
         &self,
         py: Python<'_>,
         line: &str,
-        weights: PyReadonlyArray1<'_, f64>,
+        weights: &NativeWeights,
         settings: PySettings,
         demands: Option<Demands>,
     ) -> PyResult<(usize, Vec<u32>, Vec<LatticeArc>)> {
-        let weights = weights_of(&weights)?;
+        let weights = &weights.inner;
         let mut plan = settings.settings();
         plan.limits.keep = true;
         let run = || -> Result<Lattice> {
             let input = read(line, settings.markup, demands.as_ref())?;
-            search(&self.inner, &input, &weights, &plan, None, |ready, graph| {
+            search(&self.inner, &input, weights, &plan, None, |ready, graph| {
                 Lattice::new(ready, graph, settings.features)
             })
         };
-        let Lattice { nodes, finals, arcs } = py.detach(run).map_err(to_py)?;
-        let arcs = arcs.into_iter().map(|a| (a.from, a.to, a.text, a.span, a.score, a.features)).collect();
-        Ok((nodes, finals, arcs))
+        let Lattice { nodes, finals, arcs, own } = py.detach(run).map_err(to_py)?;
+        let own = self.inner.file(&own);
+        let arc =
+            |a: dragoman_decode::Phrase| (a.from, a.to, a.text, a.span, a.score, filed(a.features, &own));
+        Ok((nodes, finals, arcs.into_iter().map(arc).collect()))
     }
+}
+
+/// Numbers as the system has them.
+fn filed(rows: Vec<(u32, f32)>, own: &[u32]) -> Vec<(u32, f32)> {
+    rows.into_iter().map(|(id, value)| (System::filed(id, own), value)).collect()
 }
 
 fn pool(threads: usize) -> Result<rayon::ThreadPool> {
@@ -344,7 +390,8 @@ pub struct TranslationStream {
     done: Mutex<Done>,
     /// Grants a place for a sentence; given back when its translation is taken.
     places: (SyncSender<()>, Mutex<Receiver<()>>),
-    dense: Option<usize>,
+    /// Given if features are listed.
+    system: Option<Arc<System>>,
 }
 
 #[pymethods]
@@ -353,14 +400,14 @@ impl TranslationStream {
     #[new]
     fn new(
         system: &NativeSystem,
-        weights: PyReadonlyArray1<'_, f64>,
+        weights: &NativeWeights,
         settings: PySettings,
         threads: usize,
         window: usize,
     ) -> PyResult<Self> {
-        let weights = Arc::new(weights_of(&weights)?);
+        let weights = Arc::clone(&weights.inner);
         let plan = settings.settings();
-        let (marked, dense) = (settings.markup, settings.features.then(|| system.inner.dense()));
+        let (marked, lists) = (settings.markup, settings.features.then(|| Arc::clone(&system.inner)));
         let (send_job, jobs) = sync_channel::<Job>(window);
         let (send_done, results) = sync_channel(window);
         let jobs = Arc::new(Mutex::new(jobs));
@@ -386,7 +433,7 @@ impl TranslationStream {
             jobs: Mutex::new((Some(send_job), 0)),
             done: Mutex::new(done),
             places: (grant, Mutex::new(taken)),
-            dense,
+            system: lists,
         })
     }
 
@@ -424,7 +471,7 @@ impl TranslationStream {
         });
         let Some(result) = taken else { return Ok(None) };
         let mut batch = Batch::new();
-        batch.push(&result.map_err(to_py)?, self.dense);
+        batch.push(&result.map_err(to_py)?, self.system.as_deref());
         Ok(Some(batch.into_columns(py)))
     }
 }
