@@ -14,6 +14,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 from dragoman.config import build, closest
 from dragoman.errors import OptionError
@@ -26,15 +27,36 @@ __all__ = ["SETS", "extended", "parse"]
 class _Rules:
     """Sets that need no more than a rule."""
 
-    kind: str
+    kind: ClassVar[str] = "pt"
     min_count: float = 0.0
     """Rules seen less often fire nothing."""
     only: str = ""
     """A file of names, one a line: no others fire."""
 
-    def part(self, folder: Path | None) -> Part:
+    def part(self, _folder: Path | None) -> Part:
         """What the model's description says of it."""
         return Part(self.kind, self.kind, _given(min_count=self.min_count, only=_path(self.only)))
+
+
+class _Orientations(_Rules):
+    """LO."""
+
+    __slots__ = ()
+    kind = "lo"
+
+
+class _Pairs(_Rules):
+    """Word pairs."""
+
+    __slots__ = ()
+    kind = "wp"
+
+
+class _Insertions(_Rules):
+    """Insertions."""
+
+    __slots__ = ()
+    kind = "ins"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +68,7 @@ class _Clusters:
     min_count: float = 0.0
     only: str = ""
 
-    def part(self, folder: Path | None) -> Part:
+    def part(self, _folder: Path | None) -> Part:
         """What the model's description says of it."""
         return Part("al", "al", _given(inserted=self.inserted, min_count=self.min_count, only=_path(self.only)))
 
@@ -57,7 +79,7 @@ class _Bigrams:
 
     only: str = ""
 
-    def part(self, folder: Path | None) -> Part:
+    def part(self, _folder: Path | None) -> Part:
         """What the model's description says of it."""
         return Part("tb", "tb", _given(only=_path(self.only)))
 
@@ -132,11 +154,11 @@ class _SparseHrm:
 Set = _Rules | _Clusters | _Bigrams | _Boundary | _Bins | _SparseHrm
 
 SETS: dict[str, Set] = {
-    "pt": _Rules("pt"),
+    "pt": _Rules(),
     "al": _Clusters(),
-    "lo": _Rules("lo"),
-    "wp": _Rules("wp"),
-    "ins": _Rules("ins"),
+    "lo": _Orientations(),
+    "wp": _Pairs(),
+    "ins": _Insertions(),
     "tb": _Bigrams(),
     "pb": _Boundary(),
     "bin": _Bins(),
