@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.slow_features import SLOW, Lists, Step
 
 from dragoman import lm, model, nbest, rules
 from dragoman.decode import Decoder, Search
@@ -16,7 +17,6 @@ from dragoman.errors import InputError, OptionError
 from dragoman.features import extended, parse
 from dragoman.model import Part
 from dragoman.types import Candidates, Weights
-from tests.slow_features import SLOW, Lists, Step
 
 SOURCE = ["a", "b", "c=d", "50%", "e"]
 TARGET = ["u", "v", "w_x", "[1]", "z>"]
@@ -216,8 +216,8 @@ GOLDEN = [
     ),
     (
         "lo",
-        "lo:D.next:^:1 lo:D.next:c%3Dd>w%5Fx_z%3E:1 lo:D.previous:a>u:1 lo:D.previous:c%3Dd>w%5Fx_z%3E:1 lo:M.next:a>u:1"
-        " lo:M.previous:b>v:1 lo:N.next:^:1 lo:N.next:c%3Dd>w%5Fx_z%3E:1 lo:N.previous:a>u:1"
+        "lo:D.next:^:1 lo:D.next:c%3Dd>w%5Fx_z%3E:1 lo:D.previous:a>u:1 lo:D.previous:c%3Dd>w%5Fx_z%3E:1"
+        " lo:M.next:a>u:1 lo:M.previous:b>v:1 lo:N.next:^:1 lo:N.next:c%3Dd>w%5Fx_z%3E:1 lo:N.previous:a>u:1"
         " lo:N.previous:c%3Dd>w%5Fx_z%3E:1",
     ),
     (
