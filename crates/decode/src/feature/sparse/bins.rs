@@ -23,9 +23,11 @@ impl LocalSet for Bins {
             });
         }
         let (source, target) = (view.source.len(), view.target.len());
-        out.fire(|name| name.push_str(&format!("source:{source}")));
-        out.fire(|name| name.push_str(&format!("target:{target}")));
-        out.fire(|name| name.push_str(&format!("length:{source}>{target}")));
+        for text in
+            [format!("source:{source}"), format!("target:{target}"), format!("length:{source}>{target}")]
+        {
+            out.fire(|name| name.push_str(&text));
+        }
         let Some((sources, targets)) = &self.frequent else { return };
         for &[s, t] in view.links {
             if let (Some(f), Some(e)) = (view.source.get(usize::from(s)), view.target.get(usize::from(t)))

@@ -20,7 +20,7 @@ struct Boundary {
 impl Boundary {
     /// The place of a pair among the names.
     fn place(&self, left: u32, right: u32) -> usize {
-        left as usize * self.symbols.len() + right as usize
+        left as usize * self.symbols.size() + right as usize
     }
 }
 
@@ -81,7 +81,7 @@ pub fn boundary(part: &Part, to: &mut Builder) -> Result<()> {
         Some(path) => Symbols::of_tags(path)?,
         None => Symbols::of_classes(part.need("classes")?, part.number("size", 0.0)? as usize)?,
     };
-    let size = symbols.len();
+    let size = symbols.size();
     if size > MOST {
         return Err(Error::Invalid(format!("pb: expected at most {MOST} tags, found {size}")));
     }

@@ -288,7 +288,7 @@ pub fn hierarchical(part: &Part, to: &mut Builder) -> Result<()> {
             let symbols = if POSITIONS.get(template / 3).is_some_and(|p| p.1) { &target } else { &source };
             let title = title(template);
             inventory
-                .extend((0..symbols.len() as u32).map(|s| format!("{title}:{name}:{}", symbols.name(s))));
+                .extend((0..symbols.size() as u32).map(|s| format!("{title}:{name}:{}", symbols.name(s))));
         }
         representations.push(Representation { source, target, starts });
     }

@@ -22,22 +22,24 @@ const CLASSES: [&str; 4] = ["M", "S", "D", "N"];
 
 /// What a rule weighs: towards the previous and the next phrase, for M, S (with N) and D (with N).
 type Six = [[f32; 3]; 2];
+/// Weights by rule.
+type Known = FxHashMap<Box<str>, Six>;
 
 struct Rules {
     common: Common,
     tables: Vec<Arc<Table>>,
     counts: Vec<Option<usize>>,
     /// The last weights by rule, and their epoch.
-    known: Mutex<(u32, Arc<FxHashMap<Box<str>, Six>>)>,
+    known: Mutex<(u32, Arc<Known>)>,
 }
 
 impl Rules {
     /// The weights of this set by rules instead of names.
-    fn weights(&self, weights: &Weights) -> Arc<FxHashMap<Box<str>, Six>> {
+    fn weights(&self, weights: &Weights) -> Arc<Known> {
         let mut known = self.known.lock().expect("no panic while locked");
         if known.0 != weights.epoch() {
             let names = self.common.names.read().expect("no panic while locked");
-            let mut made: FxHashMap<Box<str>, Six> = FxHashMap::default();
+            let mut made = Known::default();
             for &id in weights.of_set(self.common.set) {
                 let name = names.name(id);
                 let class = |text: &str| -> Option<(usize, usize)> {

@@ -15,7 +15,7 @@ pub const OTHER: u32 = 1;
 pub struct Symbols {
     words: Names,
     /// Symbol of each of the words.
-    symbols: Vec<u32>,
+    by_word: Vec<u32>,
     /// Name of each symbol, as features have it.
     names: Vec<String>,
     /// Symbols of the words of the system's target vocabulary, if it was asked for.
@@ -25,15 +25,15 @@ pub struct Symbols {
 impl Symbols {
     fn new() -> Self {
         let names = vec!["^".to_owned(), "^other".to_owned()];
-        Self { words: Names::new(), symbols: Vec::new(), names, known: Vec::new() }
+        Self { words: Names::new(), by_word: Vec::new(), names, known: Vec::new() }
     }
 
     /// The first `size` words of a list are symbols of their own.
     pub fn of_words(path: &str, size: usize) -> Result<Self> {
         let mut made = Self::new();
         for word in frequent(path, size)? {
-            if made.words.intern(&word) as usize == made.symbols.len() {
-                made.symbols.push(made.names.len() as u32);
+            if made.words.intern(&word) as usize == made.by_word.len() {
+                made.by_word.push(made.names.len() as u32);
                 let mut name = String::new();
                 push_word(&mut name, &word);
                 made.names.push(name);
@@ -80,19 +80,20 @@ impl Symbols {
 
     /// The first mention of a word counts.
     fn add(&mut self, word: &str, symbol: u32) {
-        if self.words.intern(word) as usize == self.symbols.len() {
-            self.symbols.push(symbol);
+        if self.words.intern(word) as usize == self.by_word.len() {
+            self.by_word.push(symbol);
         }
     }
 
     /// Works out the symbols of a whole vocabulary.
+    #[must_use]
     pub fn know(mut self, vocabulary: &Names) -> Self {
         self.known = vocabulary.texts().iter().map(|word| self.get(word)).collect();
         self
     }
 
     /// Number of symbols, the two extra ones included.
-    pub fn len(&self) -> usize {
+    pub fn size(&self) -> usize {
         self.names.len()
     }
 
@@ -103,7 +104,7 @@ impl Symbols {
 
     /// The symbol of a word.
     pub fn get(&self, word: &str) -> u32 {
-        self.words.get(word).map_or(OTHER, |id| self.symbols[id as usize])
+        self.words.get(word).map_or(OTHER, |id| self.by_word[id as usize])
     }
 
     /// The symbol of a target word.
