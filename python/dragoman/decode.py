@@ -21,10 +21,13 @@ from dragoman._core import NativeSystem, NativeWeights, TranslationStream
 from dragoman.config import closest
 from dragoman.errors import OptionError
 from dragoman.features import extended
-from dragoman.model import FILES, Model, Option, Part
+from dragoman.model import Model, Option, Part, is_file
 from dragoman.types import F64, I64, Candidates, Features, Hypotheses, Metric, Names, Texts, Weights
 
 __all__ = ["Arc", "Decoder", "DecoderSource", "Demands", "Derivation", "Lattice", "Phrase", "Search", "mbr"]
+
+_FORCED_STACK = 10_000
+"""Hypotheses that a stack keeps when the target is given: few fit, and none should be lost."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +54,15 @@ class Search:
     markup: bool = False
     """Reads `<n translation="...">`, `<wall/>` and `<zone>` in the input; else `<` is just text."""
 
+    def __post_init__(self) -> None:
+        for name, least in (("stack", 1), ("pops", 0), ("distortion", -1), ("options", 0), ("memory", 0)):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int) or not least <= value < 2**63:
+                raise OptionError(f"{name} must be a whole number of at least {least}, found {value}")
+        for name in ("threshold", "deadline"):
+            if not getattr(self, name) >= 0:  # nor NaN
+                raise OptionError(f"{name} must be a number of at least 0, found {getattr(self, name)}")
+
 
 @dataclass(frozen=True, slots=True)
 class Demands:
@@ -70,21 +82,11 @@ class Demands:
 
 
 @dataclass(frozen=True, slots=True)
-class _Settings:
+class _Settings(Search):
     """All that one call wants, as the native side reads it."""
 
-    stack: int
-    pops: int
-    threshold: float
-    distortion: int
-    options: int
-    drop_unknown: bool
-    deadline: float
-    memory: int
-    markup: bool
     size: int = 1
     distinct: bool = True
-    factor: int = 1000
     features: bool = False
     explain: bool = False
 
@@ -107,6 +109,7 @@ class Derivation:
     """The best derivation of a sentence, explained."""
 
     score: float
+    """Weights times features, and the log probabilities of given translations, which no feature has."""
     phrases: Sequence[Phrase]
     weights: Mapping[str, float] = field(repr=False)
 
@@ -229,25 +232,33 @@ class Decoder:
         return self._run(lines, weights, settings, demands, phrases=phrases)
 
     def force(
-        self, lines: Sequence[str] | Texts, targets: Sequence[str] | Texts, *, weights: Weights | None = None
+        self,
+        lines: Sequence[str] | Texts,
+        targets: Sequence[str] | Texts,
+        *,
+        weights: Weights | None = None,
+        demands: Sequence[Demands] | None = None,
     ) -> Candidates:
         """The best derivation of each given target (constrained decoding); an empty list where there is none.
 
-        Only options that fit the target take part, all of them, and the distortion limit holds.
+        Only options that fit the target take part, all of them, and the distortion limit holds. Stacks keep at least
+        10,000 hypotheses, so that only very long or very repetitive targets can be missed.
         """
         if len(lines) != len(targets):
             raise OptionError(f"expected a target for each of {len(lines)} lines, found {len(targets)}")
-        settings = replace(self._settings(), features=True, options=0)
-        return self._run(lines, weights, settings, None, _texts(targets))
+        wide = max(self.search.stack, _FORCED_STACK)
+        settings = replace(self._settings(), features=True, options=0, pops=0, stack=wide, threshold=float("inf"))
+        return self._run(lines, weights, settings, demands, _texts(targets))
 
-    def explain(self, line: str, *, weights: Weights | None = None) -> Derivation:
+    def explain(self, line: str, *, weights: Weights | None = None, demands: Demands | None = None) -> Derivation:
         """The best derivation of a line with every feature's value."""
         used = weights if weights is not None else self.weights
-        score, steps = self._system.explain(line, self._native_weights(weights), self._settings())
-        names, words = self.names, line.split()
+        wanted = None if demands is None else demands._native()
+        score, steps = self._system.explain(line, self._native_weights(weights), self._settings(), wanted)
+        names = self.names
         phrases = [
-            Phrase(start, end, " ".join(words[start:end]), text, origin, _named(names, rows))
-            for start, end, text, origin, rows in steps
+            Phrase(start, end, source, text, origin, _named(names, rows))
+            for start, end, source, text, origin, rows in steps
         ]
         return Derivation(score, phrases, used.to_dict())
 
@@ -290,17 +301,21 @@ class Decoder:
             try:
                 for item in lines:
                     line, demands = (item, None) if isinstance(item, str) else (item[0], item[1]._native())
-                    pool.push(line, demands)
+                    if not pool.push(line, demands):
+                        return
             except BaseException as error:  # told to the taker, below
                 failed.append(error)
             finally:
                 pool.close()
 
         threading.Thread(target=feed, daemon=True).start()
-        number = 0
-        while (columns := pool.take()) is not None:
-            yield self._candidates(columns, Texts([str(number)]))
-            number += 1
+        try:
+            number = 0
+            while (columns := pool.take()) is not None:
+                yield self._candidates(columns, Texts([str(number)]))
+                number += 1
+        finally:
+            pool.stop()
         if failed:
             raise failed[0]
 
@@ -380,14 +395,9 @@ def _texts(lines: Sequence[str] | Texts) -> Texts:
 
 def _native(model: Model, part: Part) -> tuple[str, str, list[tuple[str, str]]]:
     options = {
-        name: os.fspath(model.folder / str(value)) if _is_path(name) else value for name, value in part.options.items()
+        name: os.fspath(model.folder / str(value)) if is_file(name) else value for name, value in part.options.items()
     }
     return part.kind, part.name, [(name, _plain(value)) for name, value in options.items()]
-
-
-def _is_path(option: str) -> bool:
-    """Whether an option is a file, which stands in the model's folder unless its name is absolute."""
-    return option in FILES or option.startswith(("source.", "target."))
 
 
 def _plain(value: Option) -> str:

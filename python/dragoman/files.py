@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import pathlib
 from collections.abc import Sequence
+from types import TracebackType
 
-from dragoman._core import Texts, read_lines, write_lines
+from dragoman._core import LineWriter, Texts, read_lines, write_lines
 from dragoman.errors import InputError
 
-__all__ = ["read_numbers", "read_parallel", "read_text", "write_bytes", "write_text"]
+__all__ = ["Lines", "read_numbers", "read_parallel", "read_text", "write_bytes", "write_text"]
 
 Path = str | os.PathLike[str]
 
@@ -69,3 +70,28 @@ def write_bytes(path: Path, content: bytes) -> None:
 def write_text(path: Path, lines: Sequence[str] | Texts) -> None:
     """Writes lines to a file that appears only when it is whole (packed by its name; `-` for standard output)."""
     write_lines(os.fspath(path), lines if isinstance(lines, Texts) else Texts(lines))
+
+
+class Lines:
+    """Writes lines one by one to a file that appears when the `with` block ends without an error.
+
+    Names ending in .gz, .zst or .xz are packed; pipes and devices are written directly.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._native = LineWriter(os.fspath(path))
+
+    def write(self, line: str) -> None:
+        """Write a line."""
+        self._native.write(line)
+
+    def __enter__(self) -> Lines:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is None:
+            self._native.finish()
+        else:
+            self._native.discard()

@@ -21,13 +21,13 @@ from dragoman.errors import InputError
 from dragoman.files import write_text
 from dragoman.types import Weights
 
-__all__ = ["FILES", "MANIFEST", "Model", "Part", "seal"]
+__all__ = ["FORMAT", "MANIFEST", "Model", "Part", "is_file", "seal"]
 
 MANIFEST = "model.toml"
-FILES = frozenset({"path", "only", "tags", "classes", "source_words", "target_words"})
-"""Options of parts that are files; so are those that begin with `source.` or `target.`."""
+_FILES = frozenset({"path", "only", "tags", "classes", "source_words", "target_words"})
 _WEIGHTS = "weights.toml"
-_FORMAT = 1
+FORMAT = 1
+"""Of `model.toml`; it changes when folders of before cannot be read any more."""
 _SECTIONS = {"format", "version", "tables", "features", "search", "text", "made", "files"}
 
 Option = str | int | float | Sequence[str]
@@ -74,7 +74,7 @@ class Model:
             raise InputError(f"{path}: expected a model, found {what}", str(path))
         content = toml.load(manifest, "the description of a model")
         _check(manifest, content)
-        files = {str(f["path"]): (int(f["bytes"]), str(f["hash"])) for f in content.get("files", [])}
+        files = {f["path"]: (f["bytes"], f["hash"]) for f in content.get("files", [])}
         for name, (size, _) in files.items():
             _check_size(path / name, size)
         return cls(
@@ -106,14 +106,29 @@ class Model:
 
 def _check(manifest: Path, content: Mapping[str, Any]) -> None:
     name = str(manifest)
-    if content.get("format") != _FORMAT:
-        raise InputError(f"{name}: expected format {_FORMAT}, found {content.get('format')}", name)
+    if content.get("format") != FORMAT:
+        raise InputError(f"{name}: expected format {FORMAT}, found {content.get('format')}", name)
     for section in content:
         if section not in _SECTIONS:
             raise InputError(f"{name}: unknown section `{section}`", name)
     for section in ("tables", "features"):
         if not isinstance(content.get(section), list):
             raise InputError(f"{name}: expected a list `{section}`, found none", name)
+    _check_entries(name, content)
+
+
+def _check_entries(name: str, content: Mapping[str, Any]) -> None:
+    for section in ("search", "text", "made"):
+        if not isinstance(content.get(section, {}), dict):
+            raise InputError(f"{name}: expected a section [{section}]", name)
+    if not all(isinstance(table, str) for table in content["tables"]):
+        raise InputError(f"{name}: expected names of files in `tables`", name)
+    if not all(isinstance(entry, dict) for entry in content["features"]):
+        raise InputError(f"{name}: expected tables [[features]]", name)
+    kinds = {"path": str, "bytes": int, "hash": str}
+    for entry in content.get("files", []):
+        if not isinstance(entry, dict) or any(not isinstance(entry.get(k), t) for k, t in kinds.items()):
+            raise InputError(f"{name}: every entry of `files` needs a path, its bytes and a hash", name)
 
 
 def _check_size(path: Path, size: int) -> None:
@@ -130,6 +145,11 @@ def _part(manifest: Path, entry: Mapping[str, Any]) -> Part:
     if "kind" not in entry or "name" not in entry:
         raise InputError(f"{manifest}: every entry of `features` needs a kind and a name", str(manifest))
     return Part(str(entry["kind"]), str(entry["name"]), options)
+
+
+def is_file(option: str) -> bool:
+    """Whether an option of a part is a file, which stands in the model's folder unless its name is absolute."""
+    return option in _FILES or option.startswith(("source.", "target."))
 
 
 def file_hash(path: Path) -> str:
@@ -159,11 +179,11 @@ def seal(
     path = Path(folder)
     start = Weights.of(dict(initial)) if initial else Weights.of({})
     weights.save(path / _WEIGHTS, Weights(start.names, np.asarray(start.values, dtype=np.float64)))
-    named = [str(part.options["path"]) for part in parts if "path" in part.options]
+    named = [str(value) for part in parts for option, value in part.options.items() if is_file(option)]
     names = list(dict.fromkeys([*tables, *named, *extra]))
     files = [{"path": name, "bytes": (path / name).stat().st_size, "hash": file_hash(path / name)} for name in names]
     content = {
-        "format": _FORMAT,
+        "format": FORMAT,
         "version": VERSION,
         "tables": list(tables),
         "search": dict(search or {}),

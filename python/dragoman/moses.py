@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import os
 import re
 import shutil
@@ -12,13 +13,35 @@ from os import PathLike
 from pathlib import Path
 
 from dragoman import lm, model, rules
+from dragoman._core import VERSION
 from dragoman.errors import InputError
 from dragoman.files import read_text
 from dragoman.model import MANIFEST, Model, Part
 
 __all__ = ["cached", "convert", "read_ini"]
 
-_IGNORED = {"input-factors", "mapping", "threads", "verbose", "cache-path", "n-best-list", "search-algorithm"}
+_SEARCH = {"distortion-limit": "distortion", "stack": "stack", "cube-pruning-pop-limit": "pops"}
+_IGNORED = {
+    "input-factors",
+    "mapping",
+    "threads",
+    "verbose",
+    "cache-path",
+    "n-best-list",
+    "search-algorithm",
+    "beam-threshold",
+    "cube-pruning-diversity",
+    "cube-pruning-lazy-scoring",
+    "max-phrase-length",
+    "print-alignment-info",
+    "print-alignment-info-in-n-best",
+    "report-segmentation",
+    "output-search-graph",
+    "show-weights",
+    "mark-unknown",
+    "inputtype",
+}
+"""Sections that say nothing about scores, or whose work our own options do."""
 
 
 @dataclass(slots=True)
@@ -29,8 +52,9 @@ class Ini:
     features: list[tuple[int, str, dict[str, str]]] = field(default_factory=list)
     """Line, kind, options of each feature."""
     weights: dict[str, list[float]] = field(default_factory=dict)
-    settings: dict[str, list[str]] = field(default_factory=dict)
-    """Every other section, by its lines."""
+    weight_lines: dict[str, int] = field(default_factory=dict)
+    search: dict[str, int] = field(default_factory=dict)
+    """Fields of `Search`."""
 
     def fail(self, line: int, what: str) -> InputError:
         """An error at a line."""
@@ -47,14 +71,21 @@ def read_ini(path: str | PathLike[str]) -> Ini:
             continue
         if text.startswith("["):
             section = text.strip("[]")
+            if section not in {"feature", "weight", *_SEARCH, *_IGNORED}:
+                raise ini.fail(number, f"section [{section}] cannot be read from Moses")
         elif section == "feature":
             kind, *options = text.split()
             ini.features.append((number, kind, dict(_option(ini, number, item) for item in options)))
         elif section == "weight":
-            name, _, values = text.partition("=")
+            name, equal, values = text.partition("=")
+            if not equal:
+                raise ini.fail(number, f"expected name= weights, found `{text}`")
             ini.weights[name.strip()] = [_number(ini, number, item) for item in values.split()]
-        else:
-            ini.settings.setdefault(section, []).append(text)
+            ini.weight_lines[name.strip()] = number
+        elif section in _SEARCH:
+            ini.search[_SEARCH[section]] = _whole(ini, number, section, text)
+        elif section not in _IGNORED:
+            raise ini.fail(number, f"expected a section in brackets first, found `{text}`")
     if not ini.features:
         raise ini.fail(1, "expected a section [feature] with features in it, found none")
     return ini
@@ -69,9 +100,22 @@ def _option(ini: Ini, line: int, item: str) -> tuple[str, str]:
 
 def _number(ini: Ini, line: int, item: str) -> float:
     try:
-        return float(item)
+        value = float(item)
     except ValueError:
-        raise ini.fail(line, f"expected a weight, found `{item}`") from None
+        value = math.nan
+    if not math.isfinite(value):
+        raise ini.fail(line, f"expected a weight, found `{item}`")
+    return value
+
+
+def _whole(ini: Ini, line: int, what: str, item: str, least: int = -1) -> int:
+    try:
+        value = int(item)
+    except ValueError:
+        value = least - 1
+    if value < least:
+        raise ini.fail(line, f"expected a whole number of at least {least} as {what}, found `{item}`")
+    return value
 
 
 def convert(path: str | PathLike[str], folder: str | PathLike[str]) -> Model:
@@ -89,22 +133,10 @@ def convert(path: str | PathLike[str], folder: str | PathLike[str]) -> Model:
         tables=tables,
         parts=parts,
         initial=maker.initial,
-        search=_search(ini, maker.limit),
+        search={"options": 0 if 0 in maker.limits else max(maker.limits), **ini.search},
         text={"tokenizer": "none"},
         made={"from": "moses.ini"},
     )
-
-
-def _search(ini: Ini, limit: int) -> dict[str, int]:
-    search = {"options": limit}
-    for name, field_name in (
-        ("distortion-limit", "distortion"),
-        ("stack", "stack"),
-        ("cube-pruning-pop-limit", "pops"),
-    ):
-        if name in ini.settings:
-            search[field_name] = int(ini.settings[name][-1])
-    return search
 
 
 class _Maker:
@@ -113,11 +145,12 @@ class _Maker:
     def __init__(self, ini: Ini, out: Path) -> None:
         self.ini, self.out = ini, out
         self.initial: dict[str, float] = {}
-        self.limit = 20
+        self.limits: list[int] = []
         self.parts: list[Part] = []
-        self.phrase_tables: list[tuple[str, dict[str, str]]] = []
-        self.reordering: list[tuple[str, dict[str, str], int]] = []
+        self.phrase_tables: list[tuple[str, Path, int]] = []
+        self.reordering: list[tuple[str, Path, str]] = []
         self.counts: dict[str, int] = {}
+        self.weighed: set[str] = set()
 
     def add(self, line: int, kind: str, options: dict[str, str]) -> None:
         """Adds a line of [feature]."""
@@ -137,12 +170,14 @@ class _Maker:
             lm.convert(self._file(line, options), self.out / file, form="hash")
             self.parts.append(Part("lm", name, {"path": file}))
         elif kind == "PhraseDictionaryMemory":
-            self.limit = int(options.get("table-limit", 20))
-            self.phrase_tables.append((name, {**options, "path": str(self._file(line, options))}))
-            self._weigh(line, name, int(options.get("num-features", 4)))
+            self.limits.append(_whole(self.ini, line, "table-limit", options.get("table-limit", "20"), 0))
+            count = _whole(self.ini, line, "num-features", options.get("num-features", "4"), 1)
+            self.phrase_tables.append((name, self._file(line, options), count))
+            self._weigh(line, name, count)
         elif kind == "LexicalReordering":
             self._check_reordering(line, options)
-            self.reordering.append((name, {**options, "path": str(self._file(line, options))}, line))
+            top = "stack" if options["type"].startswith("hier") else "phrase"
+            self.reordering.append((name, self._file(line, options), top))
             self._weigh(line, name, 6)
         else:
             raise self.ini.fail(line, f"feature `{kind}` cannot be read from Moses")
@@ -151,18 +186,20 @@ class _Maker:
         """Writes the tables; gives their names and all parts."""
         if not self.phrase_tables:
             raise self.ini.fail(1, "expected a PhraseDictionaryMemory, found none")
+        for name, line in self.ini.weight_lines.items():
+            if name not in self.weighed:
+                raise self.ini.fail(line, f"there are weights of {name}, but no such feature")
         tables, parts = [], []
-        for number, (name, options) in enumerate(self.phrase_tables):
-            count = int(options.get("num-features", 4))
+        joined = {name: path for name, path, _ in self.reordering}
+        for number, (name, path, count) in enumerate(self.phrase_tables):
             columns = [f"{name}[{i}]" for i in range(count)]
-            joined = {model_name: Path(o["path"]) for model_name, o, _ in self.reordering}
             file = f"{name}.rules"
-            rules.import_moses(Path(options["path"]), self.out / file, reordering=joined, columns=columns)
+            rules.import_moses(path, self.out / file, reordering=joined, columns=columns)
             tables.append(file)
             parts.append(Part("scores", name, {"table": number, "columns": columns, "group": name}))
-        for name, options, _ in self.reordering:
-            top = "stack" if options["type"].startswith("hier") else "phrase"
-            parts.append(Part("reordering", name, {"table": 0, "model": name, "top": top}))
+        every = ",".join(str(number) for number in range(len(tables)))
+        for name, _, top in self.reordering:
+            parts.append(Part("reordering", name, {"table": every, "model": name, "top": top}))
         return tables, [*self.parts, *parts]
 
     def _check_reordering(self, line: int, options: Mapping[str, str]) -> None:
@@ -186,6 +223,9 @@ class _Maker:
 
     def _weigh(self, line: int, name: str, count: int) -> None:
         values = self.ini.weights.get(name)
+        if name in self.weighed:
+            raise self.ini.fail(line, f"two features are called {name}")
+        self.weighed.add(name)
         if values is None or len(values) != count:
             found = "none" if values is None else len(values)
             raise self.ini.fail(line, f"expected {count} weight(s) of {name} in [weight], found {found}")
@@ -201,6 +241,7 @@ def cached(path: str | PathLike[str]) -> Model:
     """The model of a `moses.ini`, converted once and kept in the user's cache until one of its files changes."""
     ini = read_ini(path)
     key = hashlib.blake2b(digest_size=12)
+    key.update(f"{VERSION} {model.FORMAT}\n".encode())
     key.update(Path(path).read_bytes())
     for line, _, options in ini.features:
         if "path" in options:

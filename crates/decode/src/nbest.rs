@@ -2,8 +2,14 @@
 //!
 //! Huang & Chiang 2005, algorithm 3, for arcs with one tail: a node's derivations are the arcs that lead to it, each
 //! continued by the derivations of the node where it starts; the next best is always one of a few candidates.
+//!
+//! Where texts must differ, every node lists each text once, by its best derivation: whatever follows, a worse one
+//! with the same text so far ends in the same text and stays worse. So copies are dropped where they arise, long before
+//! their number explodes. Texts are told apart by 64-bit hashes of their words.
 
-use crate::search::Graph;
+use crate::options::Options;
+use crate::search::{Graph, NONE};
+use rustc_hash::FxHashSet;
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
@@ -11,6 +17,8 @@ use std::collections::BinaryHeap;
 #[derive(Debug, Clone, Copy)]
 struct Entry {
     score: f64,
+    /// Hash of the target words so far.
+    text: u64,
     way: u32,
     rank: u32,
 }
@@ -41,16 +49,21 @@ struct List {
     found: Vec<Entry>,
     heap: BinaryHeap<Entry>,
     started: bool,
-    /// Whether the successor of the last found entry is still to be made.
-    pending: bool,
+    /// What was taken from the heap last, while its successor is still to be made.
+    pending: Option<Entry>,
+    /// Hashes of the texts found, if they must differ.
+    seen: FxHashSet<u64>,
 }
 
 /// The derivations of a graph, best first.
 #[derive(Debug)]
 pub struct Nbest<'g> {
     graph: &'g Graph,
-    /// Score of the best derivation of each node.
-    best: Vec<f64>,
+    options: &'g Options,
+    /// Whether texts must differ.
+    distinct: bool,
+    /// Score and text of the best derivation of each node.
+    best: Vec<(f64, u64)>,
     /// By node; the last list is that of the whole graph, whose ways are final nodes.
     lists: Vec<List>,
     given: usize,
@@ -58,26 +71,44 @@ pub struct Nbest<'g> {
 
 impl<'g> Nbest<'g> {
     /// Gets ready; nothing is enumerated yet.
-    pub fn new(graph: &'g Graph) -> Self {
-        let mut best = vec![0.0; graph.nodes.len()];
-        for node in 0..graph.nodes.len() as u32 {
-            let ways =
-                graph.ways(node).map(|arc| best[graph.arcs[arc as usize].from as usize] + graph.gain(arc));
-            if let Some(score) = ways.reduce(f64::max) {
-                best[node as usize] = score;
-            }
-        }
+    pub fn new(graph: &'g Graph, options: &'g Options, distinct: bool) -> Self {
         let lists = (0..=graph.nodes.len()).map(|_| List::default()).collect();
-        Self { graph, best, lists, given: 0 }
+        let best = Vec::with_capacity(graph.nodes.len());
+        let mut made = Self { graph, options, distinct, best, lists, given: 0 };
+        for node in 0..graph.nodes.len() as u32 {
+            let first = graph.ways(node).map(|arc| made.first(arc)).max();
+            made.best.push(first.map_or((0.0, 0), |entry| (entry.score, entry.text)));
+        }
+        made
     }
 
-    /// The node that a way to `node` starts from, and what the way adds.
-    fn tail(&self, node: u32, way: u32) -> (u32, f64) {
+    /// The best derivation that ends with an arc.
+    fn first(&self, arc: u32) -> Entry {
+        let (score, text) = self.best[self.graph.arcs[arc as usize].from as usize];
+        Entry { score: score + self.graph.gain(arc), text: self.longer(text, arc), way: arc, rank: 0 }
+    }
+
+    /// The hash of a text that an arc's words make longer.
+    fn longer(&self, text: u64, arc: u32) -> u64 {
+        let words = self.options.target(self.graph.arcs[arc as usize].option);
+        words.iter().fold(text, |hash, &word| {
+            let mixed = (hash.rotate_left(23) ^ (u64::from(word) + 1)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            mixed ^ mixed >> 29
+        })
+    }
+
+    /// The node that a way to `node` starts from.
+    fn tail(&self, node: u32, way: u32) -> u32 {
+        if node as usize == self.graph.nodes.len() { way } else { self.graph.arcs[way as usize].from }
+    }
+
+    /// A derivation of `node` that continues `tail`, which is number `rank` of its node, by a way.
+    fn continued(&self, node: u32, way: u32, tail: Entry, rank: usize) -> Entry {
+        let rank = rank as u32;
         if node as usize == self.graph.nodes.len() {
-            (way, 0.0)
-        } else {
-            (self.graph.arcs[way as usize].from, self.graph.gain(way))
+            return Entry { way, rank, ..tail };
         }
+        Entry { score: tail.score + self.graph.gain(way), text: self.longer(tail.text, way), way, rank }
     }
 
     /// Makes the derivations of a node up to number `rank`; false if it has fewer. A loop, since derivations may be
@@ -91,27 +122,26 @@ impl<'g> Nbest<'g> {
                 work.pop();
                 continue;
             }
-            if list.pending {
-                let last = list.found[list.found.len() - 1];
-                let (from, gain) = self.tail(node, last.way);
-                let wanted = last.rank as usize + 1;
-                let tails = &self.lists[from as usize];
-                if let Some(tail) = tails.found.get(wanted) {
-                    let entry = Entry { score: tail.score + gain, way: last.way, rank: wanted as u32 };
-                    self.lists[node as usize].heap.push(entry);
+            if let Some(last) = list.pending {
+                let (from, wanted) = (self.tail(node, last.way), last.rank as usize + 1);
+                if let Some(&tail) = self.lists[from as usize].found.get(wanted) {
+                    let next = self.continued(node, last.way, tail, wanted);
+                    self.lists[node as usize].heap.push(next);
                 } else if !self.exhausted(from) {
                     work.push((from, wanted));
                     continue;
                 }
-                self.lists[node as usize].pending = false;
             }
+            let distinct = self.distinct;
             let list = &mut self.lists[node as usize];
-            let Some(entry) = list.heap.pop() else {
+            list.pending = list.heap.pop();
+            let Some(entry) = list.pending else {
                 work.pop();
                 continue;
             };
-            list.found.push(entry);
-            list.pending = true;
+            if !distinct || list.seen.insert(entry.text) {
+                list.found.push(entry);
+            }
         }
         self.lists[node as usize].found.len() > rank
     }
@@ -119,26 +149,26 @@ impl<'g> Nbest<'g> {
     /// Whether a node has no more derivations than those found.
     fn exhausted(&self, node: u32) -> bool {
         let list = &self.lists[node as usize];
-        list.started && !list.pending && list.heap.is_empty()
+        list.started && list.pending.is_none() && list.heap.is_empty()
     }
 
     fn start(&mut self, node: u32) {
         if std::mem::replace(&mut self.lists[node as usize].started, true) {
             return;
         }
-        let root = self.graph.nodes.len();
-        let entry = |way: u32, score: f64| Entry { score, way, rank: 0 };
-        let heap: BinaryHeap<Entry> = if node as usize == root {
-            self.graph.finals.iter().map(|&end| entry(end, self.best[end as usize])).collect()
+        let heap: BinaryHeap<Entry> = if node as usize == self.graph.nodes.len() {
+            let end = |&end: &u32| {
+                let (score, text) = self.best[end as usize];
+                Entry { score, text, way: end, rank: 0 }
+            };
+            self.graph.finals.iter().map(end).collect()
         } else {
-            let score =
-                |arc: u32| self.best[self.graph.arcs[arc as usize].from as usize] + self.graph.gain(arc);
-            self.graph.ways(node).map(|arc| entry(arc, score(arc))).collect()
+            self.graph.ways(node).map(|arc| self.first(arc)).collect()
         };
         let list = &mut self.lists[node as usize];
         if node == 0 && heap.is_empty() {
             // The empty hypothesis is its own only derivation.
-            list.found.push(entry(crate::search::NONE, 0.0));
+            list.found.push(Entry { score: 0.0, text: 0, way: NONE, rank: 0 });
         }
         list.heap = heap;
     }
@@ -156,7 +186,7 @@ impl Iterator for Nbest<'_> {
         let entry = self.lists[root as usize].found[self.given];
         self.given += 1;
         let (mut node, mut rank, mut arcs) = (entry.way, entry.rank as usize, Vec::new());
-        while self.graph.nodes[node as usize].arcs != crate::search::NONE {
+        while self.graph.nodes[node as usize].arcs != NONE {
             // Its list has been asked for, unless only the best is needed.
             self.find(node, rank);
             let entry = self.lists[node as usize].found[rank];

@@ -26,7 +26,7 @@ pub struct Opt {
     pub from: u32,
     /// The word after the last.
     pub to: u32,
-    /// The rule's number in its table.
+    /// The rule's number in its table, or the number of a given translation.
     pub rule: u32,
     table: u16,
     size: u16,
@@ -224,10 +224,11 @@ impl<'a> Collector<'a> {
 
     fn add_given(&mut self, from: usize, to: usize) {
         let sentence = self.sentence;
-        for given in sentence.input.forced.iter().filter(|f| f.from == from && f.to == to) {
+        let all = sentence.input.forced.iter().enumerate();
+        for (number, given) in all.filter(|(_, f)| f.from == from && f.to == to) {
             let start = self.made.targets.len();
             self.made.targets.extend(given.target.iter().filter_map(|word| sentence.target_id(word)));
-            self.push(from, to, 0, GIVEN, start);
+            self.push(from, to, number as u32, GIVEN, start);
             if let Some(opt) = self.made.opts.last_mut() {
                 opt.score += given.log;
                 opt.estimate += given.log;

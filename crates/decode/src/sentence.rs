@@ -2,6 +2,9 @@
 
 use dragoman_base::{Error, Names, Result};
 
+/// Words of a given translation, at most.
+const LONGEST: usize = u16::MAX as usize;
+
 /// A translation that the writer gives for a span.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Forced {
@@ -46,6 +49,12 @@ impl Input {
                     "span {from}-{to} does not lie in a sentence of {length} words"
                 )));
             }
+        }
+        if let Some(given) = self.forced.iter().find(|f| f.target.len() > LONGEST) {
+            let found = given.target.len();
+            return Err(Error::Invalid(format!(
+                "expected at most {LONGEST} words in a given translation, found {found}"
+            )));
         }
         if self.walls.iter().any(|&wall| wall > length) {
             return Err(Error::Invalid(format!("a wall stands outside a sentence of {length} words")));

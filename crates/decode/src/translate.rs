@@ -7,8 +7,8 @@ use crate::search::{Graph, Limits, Ready, Search};
 use crate::sentence::{Input, Sentence};
 use crate::system::System;
 use crate::weights::Weights;
-use dragoman_base::{Names, Result};
-use rustc_hash::{FxHashMap, FxHashSet};
+use dragoman_base::{Error, Names, Result};
+use rustc_hash::FxHashMap;
 use std::cell::RefCell;
 
 /// What to do with a sentence.
@@ -22,8 +22,6 @@ pub struct Settings {
     pub size: usize,
     /// Whether their texts must differ.
     pub distinct: bool,
-    /// Derivations looked at for each distinct text wanted, at most.
-    pub factor: usize,
     /// Whether to list features.
     pub features: bool,
     /// Whether to list them phrase by phrase, too.
@@ -50,7 +48,7 @@ pub struct Segment {
 pub struct Hypothesis {
     /// Target words between blanks.
     pub text: String,
-    /// Model score; the product of weights and features if these are listed.
+    /// Model score: the product of weights and features, and the log probabilities of given translations.
     pub score: f64,
     /// Features that fire: dense ones by number, sparse ones by name. Numbers from [`OWN`] on are names of the list's
     /// own.
@@ -76,6 +74,10 @@ pub struct Translation {
     pub own: Names,
 }
 
+/// Why a sentence may have no translation at all: nothing else leaves a word without an option.
+const NO_WAY: &str = "no translation meets the demands: given translations overlap each other or cross a zone, \
+                      or the weights are beyond all numbers";
+
 /// Translates a sentence and hands its graph to `see`; `target` is a feature that only this sentence has.
 pub fn search<T>(
     system: &System,
@@ -96,6 +98,9 @@ pub fn search<T>(
         // Walls and zones may leave every hypothesis of the beam stuck; in order of the source nothing can be.
         let limits = Limits { distortion: Some(0), ..settings.limits };
         graph = Search::new(&ready, limits).run();
+        if graph.finals.is_empty() {
+            return Err(Error::Invalid(NO_WAY.to_owned()));
+        }
     }
     Ok(see(&ready, &graph))
 }
@@ -141,20 +146,8 @@ impl<'a> Extractor<'a> {
 
     /// The best hypotheses, sorted by their scores.
     pub fn extract(&mut self, settings: &Settings) -> Vec<Hypothesis> {
-        let mut lists = Nbest::new(self.graph);
-        let mut seen = FxHashSet::default();
-        let mut chosen: Vec<(f64, Vec<u32>)> = Vec::new();
-        let mut tries = settings.size.saturating_mul(settings.factor.max(1));
-        while chosen.len() < settings.size
-            && tries > 0
-            && let Some((score, arcs)) = lists.next()
-        {
-            tries -= 1;
-            if settings.distinct && !seen.insert(self.target(&arcs)) {
-                continue;
-            }
-            chosen.push((score, arcs));
-        }
+        let lists = Nbest::new(self.graph, self.ready.options(), settings.distinct);
+        let chosen: Vec<(f64, Vec<u32>)> = lists.take(settings.size).collect();
         if settings.features {
             self.rank(chosen.iter().flat_map(|(_, arcs)| arcs));
         }
@@ -203,12 +196,23 @@ impl<'a> Extractor<'a> {
         if settings.features {
             made.features = self.features(arcs);
             let weight = |id: u32| f64::from(self.ready.weights().get(id as usize).copied().unwrap_or(0.0));
-            made.score = made.features.iter().map(|&(id, value)| weight(id) * value).sum();
+            let weighted: f64 = made.features.iter().map(|&(id, value)| weight(id) * value).sum();
+            made.score = weighted + self.given(arcs);
         }
         if settings.explain {
             made.steps = arcs.iter().map(|&arc| self.arc_features(arc).to_vec()).collect();
         }
         made
+    }
+
+    /// The log probabilities of given translations: part of the score, but of no feature.
+    fn given(&self, arcs: &[u32]) -> f64 {
+        let forced = &self.ready.sentence().input.forced;
+        let options = arcs.iter().map(|&arc| self.ready.options().get(self.graph.arcs[arc as usize].option));
+        options
+            .filter(|opt| opt.origin() == Origin::Given)
+            .map(|opt| f64::from(forced[opt.rule as usize].log))
+            .sum()
     }
 
     /// Phrases and word links.

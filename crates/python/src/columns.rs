@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
 use pyo3::types::{PyIterator, PyList};
 use rayon::prelude::*;
-use std::sync::{Arc, RwLock};
+use std::sync::{Arc, Mutex, RwLock};
 
 /// A column of strings in two flat arrays; a read-only `Sequence[str]`.
 #[pyclass(frozen, sequence, module = "dragoman._core")]
@@ -250,6 +250,40 @@ pub fn check_spans(starts: &[i64], len: usize) -> PyResult<()> {
 #[pyfunction]
 pub fn read_lines(py: Python<'_>, path: &str) -> PyResult<Texts> {
     py.detach(|| io::read_lines(path)).map(Texts::from).map_err(to_py)
+}
+
+/// Writes lines one by one to a file that appears under its name only when it is finished.
+#[pyclass(frozen, module = "dragoman._core")]
+pub struct LineWriter {
+    out: Mutex<Option<io::Output>>,
+}
+
+#[pymethods]
+impl LineWriter {
+    #[new]
+    fn new(py: Python<'_>, path: &str) -> PyResult<Self> {
+        let out = py.detach(|| io::Output::create(path)).map_err(to_py)?;
+        Ok(Self { out: Mutex::new(Some(out)) })
+    }
+
+    /// Writes a line and its end.
+    fn write(&self, line: &str) -> PyResult<()> {
+        let mut out = self.out.lock().expect("no panic while locked");
+        let out = out.as_mut().ok_or_else(|| invalid("this file is finished"))?;
+        out.write(line.as_bytes()).and_then(|()| out.write(b"\n")).map_err(to_py)
+    }
+
+    /// Completes the file and gives it its name.
+    fn finish(&self, py: Python<'_>) -> PyResult<()> {
+        let out = self.out.lock().expect("no panic while locked").take();
+        let out = out.ok_or_else(|| invalid("this file is finished"))?;
+        py.detach(|| out.finish()).map_err(to_py)
+    }
+
+    /// Gives the file up; nothing of it stays.
+    fn discard(&self) {
+        self.out.lock().expect("no panic while locked").take();
+    }
 }
 
 /// Writes lines to a file that appears only when it is whole (packed by name; `-` for standard output).

@@ -15,7 +15,7 @@ use pyo3::prelude::*;
 use rayon::prelude::*;
 use std::collections::BTreeMap;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// How to search, read from the fields of a Python object.
@@ -32,7 +32,6 @@ pub struct PySettings {
     memory: usize,
     size: usize,
     distinct: bool,
-    factor: usize,
     features: bool,
     explain: bool,
     markup: bool,
@@ -45,7 +44,8 @@ impl PySettings {
             pops: self.pops,
             threshold: self.threshold,
             distortion: usize::try_from(self.distortion).ok(),
-            deadline: (self.deadline > 0.0).then(|| Duration::from_secs_f64(self.deadline)),
+            // What is no time at all, or longer than a clock can tell, is no limit.
+            deadline: Duration::try_from_secs_f64(self.deadline).ok().filter(|time| !time.is_zero()),
             memory: self.memory,
             keep: self.size > 1,
         };
@@ -54,7 +54,6 @@ impl PySettings {
             choice: Choice { limit: self.options, drop_unknown: self.drop_unknown },
             size: self.size,
             distinct: self.distinct,
-            factor: self.factor,
             features: self.features,
             explain: self.explain,
         }
@@ -175,8 +174,11 @@ fn phrases(hypothesis: &Hypothesis) -> String {
 /// An arc of a lattice: from, to, text, source span, score, features.
 type LatticeArc = (u32, u32, String, (u32, u32), f64, Vec<(u32, f32)>);
 
-/// A phrase of an explained derivation: source span, target words, origin, features.
-type ExplainedStep = (usize, usize, String, &'static str, Vec<(u32, f32)>);
+/// A phrase of an explained derivation: source span and words, target words, origin, features.
+type ExplainedStep = (usize, usize, String, String, &'static str, Vec<(u32, f32)>);
+
+/// A part of a system: kind, name, options.
+type Described = (String, String, Vec<(String, String)>);
 
 /// Tables and features, without weights; shared by all threads.
 #[pyclass(frozen, module = "dragoman._core")]
@@ -210,11 +212,7 @@ fn at_line(line: usize) -> impl Fn(Error) -> Error {
 impl NativeSystem {
     /// Opens tables and builds features: kind, name and options of each part.
     #[new]
-    fn new(
-        py: Python<'_>,
-        tables: Vec<String>,
-        parts: Vec<(String, String, Vec<(String, String)>)>,
-    ) -> PyResult<Self> {
+    fn new(py: Python<'_>, tables: Vec<String>, parts: Vec<Described>) -> PyResult<Self> {
         let parts: Vec<Part> =
             parts.into_iter().map(|(kind, name, options)| Part { kind, name, options }).collect();
         let inner = Arc::new(py.detach(|| System::open(&tables, &parts)).map_err(to_py)?);
@@ -282,9 +280,10 @@ impl NativeSystem {
         let weights = &weights.inner;
         let plan = settings.settings();
         let one = |i: usize| -> Result<Translation> {
-            let input = read(lines.inner.get(i), settings.markup, demands.as_ref().map(|d| &d[i]))?;
             let target = targets.map(|targets| reference(targets.inner.get(i)));
-            translate(&self.inner, &input, weights, &plan, demand(target.as_ref())).map_err(at_line(i))
+            read(lines.inner.get(i), settings.markup, demands.as_ref().map(|d| &d[i]))
+                .and_then(|input| translate(&self.inner, &input, weights, &plan, demand(target.as_ref())))
+                .map_err(at_line(i))
         };
         let all =
             || (0..lines.inner.len()).into_par_iter().with_max_len(1).map(one).collect::<Result<Vec<_>>>();
@@ -303,34 +302,28 @@ impl NativeSystem {
     }
 
     /// The best derivation of a sentence, phrase by phrase.
+    #[pyo3(signature = (line, weights, settings, demands=None))]
     fn explain(
         &self,
         py: Python<'_>,
         line: &str,
         weights: &NativeWeights,
         settings: PySettings,
+        demands: Option<Demands>,
     ) -> PyResult<(f64, Vec<ExplainedStep>)> {
         let weights = &weights.inner;
         let plan = Settings { explain: true, features: true, size: 1, ..settings.settings() };
-        let run = || -> Result<Translation> {
-            translate(&self.inner, &read(line, settings.markup, None)?, weights, &plan, None)
+        let run = || -> Result<(Input, Translation)> {
+            let input = read(line, settings.markup, demands.as_ref())?;
+            let translation = translate(&self.inner, &input, weights, &plan, None)?;
+            Ok((input, translation))
         };
-        let translation = py.detach(run).map_err(to_py)?;
+        let (input, translation) = py.detach(run).map_err(to_py)?;
         let own = self.inner.file(&translation.own);
         let Some(best) = translation.hypotheses.into_iter().next() else {
             return Err(invalid("this sentence has no derivation"));
         };
-        let words: Vec<&str> = best.text.split(' ').filter(|word| !word.is_empty()).collect();
-        let steps = best.segments.iter().zip(best.steps).map(|(segment, features)| {
-            let origin = match segment.origin {
-                Origin::Table(_) => "rule",
-                Origin::Unknown => "unknown",
-                Origin::Given => "given",
-            };
-            let text = words[segment.target..segment.target_end].join(" ");
-            (segment.from, segment.to, text, origin, filed(features, &own))
-        });
-        Ok((best.score, steps.collect()))
+        Ok((best.score, explained(&input, best, &own)))
     }
 
     /// The lattice of a sentence: number of nodes, final nodes, arcs.
@@ -358,6 +351,27 @@ impl NativeSystem {
             |a: dragoman_decode::Phrase| (a.from, a.to, a.text, a.span, a.score, filed(a.features, &own));
         Ok((nodes, finals, arcs.into_iter().map(arc).collect()))
     }
+}
+
+fn explained(input: &Input, best: Hypothesis, own: &[u32]) -> Vec<ExplainedStep> {
+    let words: Vec<&str> = best.text.split(' ').filter(|word| !word.is_empty()).collect();
+    let steps = best.segments.iter().zip(best.steps).map(|(segment, features)| {
+        let origin = match segment.origin {
+            Origin::Table(_) => "rule",
+            Origin::Unknown => "unknown",
+            Origin::Given => "given",
+        };
+        let source = input.words[segment.from..segment.to].join(" ");
+        (
+            segment.from,
+            segment.to,
+            source,
+            words[segment.target..segment.target_end].join(" "),
+            origin,
+            filed(features, own),
+        )
+    });
+    steps.collect()
 }
 
 /// Numbers as the system has them.
@@ -388,10 +402,40 @@ struct Done {
 pub struct TranslationStream {
     jobs: Mutex<(Option<SyncSender<Job>>, usize)>,
     done: Mutex<Done>,
-    /// Grants a place for a sentence; given back when its translation is taken.
-    places: (SyncSender<()>, Mutex<Receiver<()>>),
+    /// Grants a place for a sentence; given back when its translation is taken. Without a receiver all is over.
+    places: (SyncSender<()>, Mutex<Option<Receiver<()>>>),
     /// Given if features are listed.
     system: Option<Arc<System>>,
+}
+
+/// What all workers of a stream share.
+struct Shop {
+    system: Arc<System>,
+    weights: Arc<Weights>,
+    plan: Settings,
+    marked: bool,
+    jobs: Mutex<Receiver<Job>>,
+}
+
+impl Shop {
+    /// Translates until no job is left or nobody wants results.
+    fn work(&self, done: &SyncSender<(usize, Result<Translation>)>) {
+        loop {
+            let job = lock(&self.jobs).recv();
+            let Ok(Job { number, line, demands }) = job else { return };
+            let result = read(&line, self.marked, demands.as_ref())
+                .and_then(|input| translate(&self.system, &input, &self.weights, &self.plan, None))
+                .map_err(at_line(number));
+            if done.send((number, result)).is_err() {
+                return;
+            }
+        }
+    }
+}
+
+/// Locks; whoever panicked while holding the lock left nothing half done.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[pymethods]
@@ -404,69 +448,72 @@ impl TranslationStream {
         settings: PySettings,
         threads: usize,
         window: usize,
-    ) -> PyResult<Self> {
-        let weights = Arc::clone(&weights.inner);
-        let plan = settings.settings();
-        let (marked, lists) = (settings.markup, settings.features.then(|| Arc::clone(&system.inner)));
+    ) -> Self {
         let (send_job, jobs) = sync_channel::<Job>(window);
         let (send_done, results) = sync_channel(window);
-        let jobs = Arc::new(Mutex::new(jobs));
+        let shop = Arc::new(Shop {
+            system: Arc::clone(&system.inner),
+            weights: Arc::clone(&weights.inner),
+            plan: settings.settings(),
+            marked: settings.markup,
+            jobs: Mutex::new(jobs),
+        });
         for _ in 0..threads.max(1) {
-            let (jobs, done) = (Arc::clone(&jobs), send_done.clone());
-            let (system, weights) = (Arc::clone(&system.inner), Arc::clone(&weights));
-            std::thread::spawn(move || {
-                loop {
-                    let job = jobs.lock().expect("no panic while locked").recv();
-                    let Ok(Job { number, line, demands }) = job else { return };
-                    let result = read(&line, marked, demands.as_ref())
-                        .and_then(|input| translate(&system, &input, &weights, &plan, None))
-                        .map_err(at_line(number));
-                    if done.send((number, result)).is_err() {
-                        return;
-                    }
-                }
-            });
+            let (shop, done) = (Arc::clone(&shop), send_done.clone());
+            std::thread::spawn(move || shop.work(&done));
         }
         let (grant, taken) = sync_channel(window);
-        let done = Done { results, early: BTreeMap::new(), next: 0 };
-        Ok(Self {
+        Self {
             jobs: Mutex::new((Some(send_job), 0)),
-            done: Mutex::new(done),
-            places: (grant, Mutex::new(taken)),
-            system: lists,
-        })
+            done: Mutex::new(Done { results, early: BTreeMap::new(), next: 0 }),
+            places: (grant, Mutex::new(Some(taken))),
+            system: settings.features.then(|| Arc::clone(&system.inner)),
+        }
     }
 
-    /// Hands in a sentence; waits while the window is full. Called by one thread, which need not be the taker's.
+    /// Hands in a sentence; waits while the window is full. Says whether it was taken: not after `close` or `stop`.
     #[pyo3(signature = (line, demands=None))]
-    fn push(&self, py: Python<'_>, line: String, demands: Option<Demands>) -> PyResult<()> {
+    fn push(&self, py: Python<'_>, line: String, demands: Option<Demands>) -> bool {
         let sent = py.detach(|| -> Option<()> {
             self.places.0.send(()).ok()?;
-            let mut jobs = self.jobs.lock().expect("no panic while locked");
+            let mut jobs = lock(&self.jobs);
             let number = jobs.1;
+            jobs.0.as_ref()?.send(Job { number, line, demands }).ok()?;
             jobs.1 += 1;
-            jobs.0.as_ref()?.send(Job { number, line, demands }).ok()
+            Some(())
         });
-        sent.ok_or_else(|| invalid("this stream is closed"))
+        sent.is_some()
     }
 
     /// Says that no more sentences come.
     fn close(&self) {
-        self.jobs.lock().expect("no panic while locked").0 = None;
+        lock(&self.jobs).0 = None;
+    }
+
+    /// Says that nobody wants translations any more: whoever waits to hand in a sentence is let go.
+    fn stop(&self) {
+        *lock(&self.places.1) = None;
+        self.close();
     }
 
     /// The translation of the next sentence, waiting for it if need be; None when all are taken and the stream is
     /// closed.
     fn take<'py>(&self, py: Python<'py>) -> PyResult<Option<Columns<'py>>> {
         let taken = py.detach(|| -> Option<Result<Translation>> {
-            let mut done = self.done.lock().expect("no panic while locked");
+            let mut done = lock(&self.done);
             let next = done.next;
             while !done.early.contains_key(&next) {
-                let (number, result) = done.results.recv().ok()?;
+                let Ok((number, result)) = done.results.recv() else {
+                    let lost = lock(&self.jobs).1 > next;
+                    return lost
+                        .then(|| Err(Error::Invalid(format!("line {}: the search broke off", next + 1))));
+                };
                 done.early.insert(number, result);
             }
             done.next += 1;
-            let _ = self.places.1.lock().expect("no panic while locked").try_recv();
+            if let Some(places) = lock(&self.places.1).as_ref() {
+                let _ = places.try_recv();
+            }
             done.early.remove(&next)
         });
         let Some(result) = taken else { return Ok(None) };

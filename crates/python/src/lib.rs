@@ -32,7 +32,9 @@ mod _core {
     #[pymodule_export]
     use crate::classes::{ClassCounts, ClassTable};
     #[pymodule_export]
-    use crate::columns::{Names, Texts, align_weights, best_per_group, dot_rows, read_lines, write_lines};
+    use crate::columns::{
+        LineWriter, Names, Texts, align_weights, best_per_group, dot_rows, read_lines, write_lines,
+    };
     #[pymodule_export]
     use crate::corpus::{CorpusCleaner, TruecaseModel, normalise_lines, truecase_undo};
     #[pymodule_export]

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import io
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from types import TracebackType
 from typing import Any
 
 import click
 import msgspec
+import numpy as np
 
 from dragoman import nbest, weights
 from dragoman.cli.arguments import Command, as_json
@@ -20,11 +22,11 @@ from dragoman.cli.show import print_json, print_table
 from dragoman.config import build
 from dragoman.decode import Decoder, Demands, Derivation, mbr
 from dragoman.errors import InputError
-from dragoman.files import read_text
+from dragoman.files import Lines, read_text
 from dragoman.metrics import METRICS
 from dragoman.model import Model
 from dragoman.moses import cached, convert
-from dragoman.types import Candidates
+from dragoman.types import Candidates, Metric
 
 __all__ = ["model", "translate"]
 
@@ -124,35 +126,65 @@ def translate(
 
     Input is tokenised as the model's training text was, words between blanks. An empty line gives an empty line.
     """
+    _check_combination(
+        size, nbest_out, mbr_metric, {"--explain": explain, "--lattice-out": lattice_out, "--target": target}
+    )
     decoder = _decoder(folder, moses_ini, (weights_file, features), threads, search)
-    lines = _jsonl(source) if jsonl else _lines(source)
+    items = _jsonl(source) if jsonl else ((line, None) for line in _lines(source))
     if explain:
-        for item in lines:
-            derivation = decoder.explain(item if isinstance(item, str) else item[0])
-            _show(derivation, as_json)
-        return
-    if lattice_out is not None:
-        _lattices(decoder, lines, lattice_out)
-        return
-    if target is not None:
-        _force(decoder, [item if isinstance(item, str) else item[0] for item in lines], target, output, nbest_out)
-        return
-    wanted = max(size, 2) if mbr_metric else size
-    metric = build("metric", METRICS, mbr_metric) if mbr_metric else None
-    listed = nbest_out is not None
-    results = decoder.stream(lines, wanted, distinct=not all_derivations, features=listed)
+        for line, demands in items:
+            _show(decoder.explain(line, demands=demands), as_json)
+    elif lattice_out is not None:
+        _lattices(decoder, items, lattice_out)
+    elif target is not None:
+        _force(decoder, list(items), target, output, nbest_out)
+    else:
+        metric = build("metric", METRICS, mbr_metric) if mbr_metric else None
+        wanted = decoder.stream(
+            (line if demands is None else (line, demands) for line, demands in items),
+            max(size, 2) if metric else size,
+            distinct=not all_derivations,
+            features=nbest_out is not None,
+        )
+        choose = None if metric is None else partial(_least_risk, metric, mbr_scale)
+        _write(wanted, output, align_out, nbest_out, choose)
+
+
+def _least_risk(metric: Metric, scale: float, found: Candidates) -> int:
+    return int(mbr(found, metric, scale)[0])
+
+
+def _check_combination(size: int, nbest_out: str | None, mbr_metric: str | None, modes: dict[str, Any]) -> None:
+    """Refuses options that would have no effect."""
+    given = [name for name, value in modes.items() if value]
+    if len(given) > 1:
+        raise click.UsageError(f"expected one of {', '.join(given)}")
+    if size > 1 and nbest_out is None and mbr_metric is None:
+        raise click.UsageError("--nbest needs --nbest-out or --mbr")
+    if given and (mbr_metric is not None or size > 1):
+        raise click.UsageError(f"{given[0]} gives one derivation: it goes with neither --nbest nor --mbr")
+
+
+def _write(
+    results: Iterable[Candidates],
+    output: str,
+    align_out: str | None,
+    nbest_out: str | None,
+    choose: Callable[[Candidates], int] | None,
+) -> None:
+    """Writes each result as it comes: its first translation, or the one that `choose` names."""
     with ExitStack() as stack:
         out = stack.enter_context(_Output(output))
         aligned = stack.enter_context(_Output(align_out)) if align_out else None
         lists = stack.enter_context(nbest.Writer(nbest_out)) if nbest_out else None
         tick = stack.enter_context(counter("sentences"))
-        for number, found in enumerate(results):
-            best = 0 if metric is None or not found.size else int(mbr(found, metric, mbr_scale)[0])
-            out.line(found.texts[best] if found.size else "")
+        for found in results:
+            best = choose(found) if choose else 0
+            out.line(found.texts[best])
             if aligned and found.alignments is not None:
-                aligned.line(found.alignments[best] if found.size else "")
+                aligned.line(found.alignments[best])
             if lists:
-                lists.write(_renumbered(found, number))
+                lists.write(found)
             tick(1)
 
 
@@ -174,25 +206,22 @@ def _decoder(
     return decoder
 
 
-def _renumbered(found: Candidates, number: int) -> Candidates:
-    return replace(found, ids=type(found.ids)([str(number)]))
-
-
 def _lines(source: str) -> Iterator[str]:
     """Lines as they arrive, so that a person at a terminal sees each translation at once."""
     if source != "-":
         yield from read_text(Path(source))
         return
-    stream = io.TextIOWrapper(sys.stdin.buffer, encoding="utf-8", newline="\n")
-    number = 1
-    try:
-        for number, line in enumerate(stream, start=1):  # noqa: B007
-            yield line.rstrip("\n")
-    except UnicodeDecodeError as error:
-        raise InputError(f"-:{number + 1}: expected UTF-8 text, found {error.reason}", "-", number + 1) from None
+    for number, raw in enumerate(sys.stdin.buffer, start=1):
+        try:
+            line = raw.decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise InputError(f"-:{number}: expected UTF-8 text, found {error.reason}", "-", number) from None
+        if number == 1:
+            line = line.removeprefix("\ufeff")
+        yield line.removesuffix("\n").removesuffix("\r")
 
 
-def _jsonl(source: str) -> Iterator[str | tuple[str, Demands]]:
+def _jsonl(source: str) -> Iterator[tuple[str, Demands | None]]:
     decode = msgspec.json.Decoder(_Line)
     for number, line in enumerate(_lines(source), start=1):
         try:
@@ -207,42 +236,45 @@ class _Output:
     """Lines to a file that appears when it is whole, or to standard output at once."""
 
     def __init__(self, path: str) -> None:
-        self.path = path
-        self.kept: list[str] = []
+        self._file = None if path == "-" else Lines(path)
 
     def __enter__(self) -> _Output:
         return self
 
     def line(self, text: str) -> None:
         """Writes a line."""
-        if self.path == "-":
+        if self._file is not None:
+            self._file.write(text)
+        else:
             sys.stdout.write(text + "\n")
             sys.stdout.flush()
-        else:
-            self.kept.append(text)
 
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if kind is None and self.path != "-":
-            from dragoman.files import write_text  # noqa: PLC0415
-
-            write_text(Path(self.path), self.kept)
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._file is not None:
+            self._file.__exit__(kind, error, trace)
 
 
-def _force(decoder: Decoder, lines: Sequence[str], target: str, output: str, nbest_out: str | None) -> None:
-    found = decoder.force(lines, read_text(Path(target)))
+def _force(
+    decoder: Decoder, items: Sequence[tuple[str, Demands | None]], target: str, output: str, nbest_out: str | None
+) -> None:
+    targets = read_text(Path(target))
+    if len(targets) != len(items):
+        raise InputError(f"{target}: expected {len(items)} lines, one for each sentence, found {len(targets)}", target)
+    found = decoder.force([line for line, _ in items], targets, demands=[wish or Demands() for _, wish in items])
     sizes = found.starts[1:] - found.starts[:-1]
     with _Output(output) as out:
         for first, size in zip(found.starts, sizes, strict=False):
             out.line(found.texts[int(first)] if size else "")
     if nbest_out:
-        nbest.write(nbest_out, found)
-    click.echo(f"{int((sizes > 0).sum())} of {len(lines)} targets can be reached", err=True)
+        nbest.write(nbest_out, found.take(np.flatnonzero(sizes)))
+    click.echo(f"{int((sizes > 0).sum())} of {len(items)} targets can be reached", err=True)
 
 
-def _lattices(decoder: Decoder, lines: Iterable[str | tuple[str, Demands]], path: str) -> None:
+def _lattices(decoder: Decoder, items: Iterable[tuple[str, Demands | None]], path: str) -> None:
     with _Output(path) as out:
-        for number, item in enumerate(lines):
-            line, demands = (item, None) if isinstance(item, str) else item
+        for number, (line, demands) in enumerate(items):
             lattice = decoder.lattice(line, features=True, demands=demands)
             if ".jsonl" in Path(path).suffixes:
                 out.line(msgspec.json.encode({"id": number, **lattice.to_dict()}).decode())

@@ -173,6 +173,11 @@ impl Builder {
         table.ok_or_else(|| Error::Invalid(format!("there is no rule table {number}, only {count}")))
     }
 
+    /// Number of rules of each table.
+    pub fn rule_counts(&self) -> impl Iterator<Item = usize> + '_ {
+        self.tables.iter().map(|table| table.len())
+    }
+
     /// The target words of all tables.
     pub fn vocabulary(&self) -> &Names {
         &self.vocabulary

@@ -1,23 +1,40 @@
 //! The language model.
 
 use super::{Builder, Context, Part, Prepared, Rule, Sink, StateFeature, Step, get_u32};
+use crate::options::Origin;
 use crate::sentence::Sentence;
 use dragoman_base::{Error, Result};
 use dragoman_lm::{EOS, Model, State};
 use std::cell::RefCell;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 struct Language {
     model: Arc<Model>,
     feature: u32,
     /// The model's id for each word of the system's vocabulary.
     ids: Vec<u32>,
+    /// By table and rule, the bits of what [`Language::alone`] says, 0 until it is first asked: the rules of frequent
+    /// phrases are many, and they come again with every sentence.
+    known: Vec<Vec<AtomicU32>>,
 }
 
 impl Language {
     fn id(&self, sentence: &Sentence<'_>, word: u32) -> u32 {
         let known = self.ids.get(word as usize).copied();
         known.unwrap_or_else(|| self.model.word(sentence.target_text(word)))
+    }
+
+    /// Log probability of words when nothing is known of what stands before them.
+    fn alone(&self, sentence: &Sentence<'_>, words: &[u32]) -> f32 {
+        let mut state = self.model.empty();
+        let mut sum = 0.0;
+        for &word in words {
+            let (log, next) = self.model.score(&state, self.id(sentence, word));
+            sum += log;
+            state = next;
+        }
+        sum
     }
 }
 
@@ -27,14 +44,16 @@ impl StateFeature for Language {
     }
 
     fn estimate(&self, sentence: &Sentence<'_>, rule: &Rule<'_>, weights: &[f32]) -> f32 {
-        let mut state = self.model.empty();
-        let mut sum = 0.0;
-        for &word in rule.target {
-            let (log, next) = self.model.score(&state, self.id(sentence, word));
-            sum += log;
-            state = next;
+        let Origin::Table(table) = rule.opt.origin() else {
+            return self.alone(sentence, rule.target) * weights[self.feature as usize];
+        };
+        let cell = &self.known[table][rule.opt.rule as usize];
+        let mut bits = cell.load(Ordering::Relaxed);
+        if bits == 0 {
+            bits = self.alone(sentence, rule.target).to_bits();
+            cell.store(bits, Ordering::Relaxed);
         }
-        sum * weights[self.feature as usize]
+        f32::from_bits(bits) * weights[self.feature as usize]
     }
 
     fn prepare<'a>(&'a self, context: Context<'a>) -> Box<dyn Prepared + 'a> {
@@ -150,6 +169,7 @@ pub fn language(part: &Part, to: &mut Builder) -> Result<()> {
     let model = Arc::new(Model::open(path)?);
     let feature = to.dense(&part.name)?;
     let ids = to.vocabulary().texts().iter().map(|word| model.word(word)).collect();
-    to.add_state(Language { model, feature, ids });
+    let known = to.rule_counts().map(|count| (0..count).map(|_| AtomicU32::new(0)).collect()).collect();
+    to.add_state(Language { model, feature, ids, known });
     Ok(())
 }

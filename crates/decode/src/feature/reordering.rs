@@ -2,7 +2,7 @@
 
 use super::hierarchical::Hierarchical;
 use super::{Builder, Context, Part, Prepared, Rule, Sink, StateFeature, Step, get_u32, put_u32};
-use crate::options::Origin;
+use crate::options::{Opt, Origin};
 use crate::sentence::Sentence;
 use dragoman_base::{Error, Result};
 use dragoman_rules::Table;
@@ -20,44 +20,47 @@ pub enum Orientation {
     D,
 }
 
-/// Which columns of which table score orientations, and the six features that they become.
+/// Which columns of which tables score orientations, and the six features that they become.
 #[derive(Clone)]
 pub struct Columns {
-    table: usize,
-    rules: Arc<Table>,
-    /// M, S, D towards the previous phrase, then towards the next.
-    places: [usize; 6],
+    /// Number of a table, its rules, and its columns: M, S, D towards the previous phrase, then towards the next.
+    tables: Vec<(usize, Arc<Table>, [usize; 6])>,
     features: [u32; 6],
 }
 
 impl Columns {
     fn new(part: &Part, to: &mut Builder) -> Result<Self> {
-        let table = part.number("table", 0.0)? as usize;
-        let rules = to.table(table)?;
-        let model = part.get("model").unwrap_or("hier").to_owned();
-        let known = rules.columns().to_vec();
-        let (mut columns, mut features) = ([0; 6], [0; 6]);
-        for (i, (side, orientation)) in
-            ["previous", "next"].iter().flat_map(|s| ["M", "S", "D"].map(|o| (s, o))).enumerate()
-        {
-            let name = format!("{model}.{side}.{orientation}");
-            let Some(column) = known.iter().position(|column| *column == name) else {
-                let known = known.join(", ");
-                return Err(Error::Invalid(format!("the rule table has no column `{name}`; it has {known}")));
+        let model = part.get("model").unwrap_or("hier");
+        let mut tables = Vec::new();
+        for number in part.get("table").unwrap_or("0").split(',') {
+            let Ok(number) = number.trim().parse::<usize>() else {
+                return Err(Error::Invalid(format!(
+                    "reordering: expected the number of a table, found `{number}`"
+                )));
             };
-            columns[i] = column;
-            features[i] = to.dense(&format!("{}[{i}]", part.name))?;
+            let rules = to.table(number)?;
+            let places = places(&rules, model)?;
+            tables.push((number, rules, places));
         }
-        Ok(Self { table, rules, places: columns, features })
+        let mut features = [0; 6];
+        for (i, feature) in features.iter_mut().enumerate() {
+            *feature = to.dense(&format!("{}[{i}]", part.name))?;
+        }
+        Ok(Self { tables, features })
+    }
+
+    /// The six scores of a rule; those of other origin have none.
+    fn six(&self, opt: &Opt) -> Option<[f32; 6]> {
+        let Origin::Table(number) = opt.origin() else { return None };
+        let (_, rules, places) = self.tables.iter().find(|(table, ..)| *table == number)?;
+        let row = rules.scores(opt.rule);
+        Some(places.map(|column| row[column]))
     }
 
     /// The best that a rule can score: its likeliest orientations on both sides.
     pub fn estimate(&self, rule: &Rule<'_>, weights: &[f32]) -> f32 {
-        if rule.opt.origin() != Origin::Table(self.table) {
-            return 0.0;
-        }
-        let row = self.rules.scores(rule.opt.rule);
-        let weighted = |i: usize| row[self.places[i]] * weights[self.features[i] as usize];
+        let Some(six) = self.six(rule.opt) else { return 0.0 };
+        let weighted = |i: usize| six[i] * weights[self.features[i] as usize];
         let best = |i: usize| weighted(i).max(weighted(i + 1)).max(weighted(i + 2));
         best(0) + best(3)
     }
@@ -67,12 +70,7 @@ impl Columns {
         let mut made = Scores { features: self.features, previous: vec![], class: vec![], next: vec![] };
         let mut classes: FxHashMap<[u32; 3], u32> = FxHashMap::default();
         for option in 0..context.options.len() as u32 {
-            let opt = context.options.get(option);
-            let mut six = [0.0; 6];
-            if opt.origin() == Origin::Table(self.table) {
-                let row = self.rules.scores(opt.rule);
-                six = self.places.map(|column| row[column]);
-            }
+            let six = self.six(context.options.get(option)).unwrap_or_default();
             let weigh = |i: usize| Weighted {
                 value: six[i],
                 weighted: six[i] * context.weights[self.features[i] as usize],
@@ -87,6 +85,22 @@ impl Columns {
         }
         made
     }
+}
+
+/// The columns of a reordering model in a table.
+fn places(rules: &Table, model: &str) -> Result<[usize; 6]> {
+    let known = rules.columns().to_vec();
+    let mut places = [0; 6];
+    let names =
+        ["previous", "next"].iter().flat_map(|side| ["M", "S", "D"].map(|o| format!("{model}.{side}.{o}")));
+    for (place, name) in places.iter_mut().zip(names) {
+        let Some(column) = known.iter().position(|column| *column == name) else {
+            let known = known.join(", ");
+            return Err(Error::Invalid(format!("the rule table has no column `{name}`; it has {known}")));
+        };
+        *place = column;
+    }
+    Ok(places)
 }
 
 #[derive(Clone, Copy)]
@@ -179,7 +193,7 @@ pub fn left_neighbour(step: &Step<'_>) -> u32 {
     if step.from > 0 && !step.before.has(step.from - 1) { step.from as u32 } else { 0 }
 }
 
-/// `reordering`, with `table` (its number), `model` (prefix of the columns) and `top`: phrase, for the phrase before,
+/// `reordering`, with `table` (its number, or several after commas), `model` (prefix of the columns) and `top`: phrase, for the phrase before,
 /// or stack, for the top of the shift-reduce stack (HRM).
 pub fn reordering(part: &Part, to: &mut Builder) -> Result<()> {
     let columns = Columns::new(part, to)?;

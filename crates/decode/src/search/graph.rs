@@ -59,6 +59,19 @@ pub struct Graph {
 }
 
 impl Graph {
+    /// Nothing found yet, in a sentence of `length` words, with `stride` bytes of state for each node.
+    pub(super) fn new(length: usize, stride: usize) -> Self {
+        Self {
+            nodes: Vec::new(),
+            arcs: Vec::new(),
+            states: Vec::new(),
+            stride,
+            coverages: Coverages::new(length),
+            finals: Vec::new(),
+            narrow: false,
+        }
+    }
+
     /// The state bytes of a node.
     #[inline]
     pub fn state(&self, node: u32) -> &[u8] {

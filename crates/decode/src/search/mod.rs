@@ -7,17 +7,15 @@
 
 mod cube;
 mod graph;
+mod ready;
 
 pub use graph::{Arc, Graph, NONE, Node};
+pub use ready::Ready;
 
-use crate::coverage::{Coverages, EMPTY};
-use crate::feature::{Context, Prepared, Sink, StateFeature, Step};
+use crate::coverage::EMPTY;
+use crate::feature::{Sink, Step};
 use crate::future::Future;
-use crate::options::{Opt, Options};
-use crate::sentence::Sentence;
-use crate::system::System;
-use crate::weights::Weights;
-use dragoman_base::Names;
+use crate::options::{Opt, Span};
 use hashbrown::HashTable;
 use rustc_hash::FxHasher;
 use std::hash::Hasher;
@@ -68,96 +66,6 @@ struct Edge {
     future: f32,
 }
 
-/// The features of a system at work on one sentence.
-pub struct Ready<'a> {
-    system: &'a System,
-    sentence: &'a Sentence<'a>,
-    options: &'a Options,
-    weights: &'a Weights,
-    jumps: Vec<Box<dyn Prepared + 'a>>,
-    /// Feature, where its state starts, and where it ends.
-    steps: Vec<(Box<dyn Prepared + 'a>, usize, usize)>,
-    /// Bytes of all states together.
-    stride: usize,
-}
-
-impl<'a> Ready<'a> {
-    /// Gets all features ready; `extra` belongs to this sentence alone.
-    pub fn new(system: &'a System, context: Context<'a>, extra: Option<&'a dyn StateFeature>) -> Self {
-        let Context { sentence, options, weights, .. } = context;
-        let (mut jumps, mut steps, mut stride) = (Vec::new(), Vec::new(), 0);
-        for feature in system.state_features.iter().map(AsRef::as_ref).chain(extra) {
-            let ready = feature.prepare(context);
-            if feature.jump_only() {
-                jumps.push(ready);
-            } else {
-                steps.push((ready, stride, stride + feature.state_bytes()));
-                stride += feature.state_bytes();
-            }
-        }
-        Self { system, sentence, options, weights, jumps, steps, stride }
-    }
-
-    /// The sentence's options.
-    pub fn options(&self) -> &'a Options {
-        self.options
-    }
-
-    /// The sentence.
-    pub fn sentence(&self) -> &'a Sentence<'a> {
-        self.sentence
-    }
-
-    /// The weights of all features.
-    pub fn weights(&self) -> &'a Weights {
-        self.weights
-    }
-
-    /// The system.
-    pub fn system(&self) -> &'a System {
-        self.system
-    }
-
-    /// The state of the empty hypothesis.
-    pub fn start(&self, state: &mut [u8]) {
-        state.fill(0);
-        for (feature, from, to) in &self.steps {
-            feature.start(&mut state[*from..*to]);
-        }
-    }
-
-    /// What the step adds, jump features aside; fills in the state after it.
-    #[inline]
-    fn step(&self, step: &Step<'_>, previous: &[u8], next: &mut [u8], out: &mut Sink<'_>) {
-        next.fill(0);
-        for (feature, from, to) in &self.steps {
-            feature.extend(step, &previous[*from..*to], &mut next[*from..*to], out);
-        }
-    }
-
-    fn jump(&self, step: &Step<'_>, out: &mut Sink<'_>) {
-        for feature in &self.jumps {
-            feature.extend(step, &[], &mut [], out);
-        }
-    }
-
-    /// Every feature that fires in a step, rule features included.
-    pub fn explain(&self, step: &Step<'_>, previous: &[u8], rows: &mut Vec<(u32, f32)>, own: &mut Names) {
-        let mut out = Sink::collecting(self.weights, rows, own);
-        let mut next = vec![0; self.stride];
-        let rule = crate::feature::Rule {
-            opt: self.options.get(step.option),
-            target: self.options.target(step.option),
-        };
-        for feature in &self.system.rule_features {
-            feature.score(self.sentence, &rule, &mut out);
-        }
-        self.system.locals.list(self.sentence, &rule, &mut out);
-        self.jump(step, &mut out);
-        self.step(step, previous, &mut next, &mut out);
-    }
-}
-
 /// A search under way.
 pub struct Search<'a> {
     ready: &'a Ready<'a>,
@@ -178,6 +86,8 @@ pub struct Search<'a> {
     cutoff: f32,
     /// A state under construction.
     scratch: Vec<u8>,
+    /// Bytes that edges take.
+    held: usize,
     until: Option<Instant>,
     /// Whether time or memory is used up.
     narrow: bool,
@@ -204,7 +114,8 @@ impl<'a> Search<'a> {
             best: f32::NEG_INFINITY,
             cutoff: f32::NEG_INFINITY,
             scratch: vec![0; ready.stride],
-            until: limits.deadline.map(|time| Instant::now() + time),
+            held: 0,
+            until: limits.deadline.and_then(|time| Instant::now().checked_add(time)),
             narrow: false,
             cubes: cube::Cubes::default(),
         }
@@ -236,9 +147,9 @@ impl<'a> Search<'a> {
         self.slots.clear();
         self.best = f32::NEG_INFINITY;
         self.cutoff = f32::NEG_INFINITY;
-        self.narrow |=
-            self.until.is_some_and(|until| Instant::now() >= until) || self.bytes() > self.limits.memory;
+        self.narrow |= self.used_up();
         let edges = std::mem::take(&mut self.edges[covered]);
+        self.held -= edges.len() * size_of::<Edge>();
         if self.limits.pops > 0 || self.narrow {
             self.pop_cells(&edges);
         } else {
@@ -246,13 +157,22 @@ impl<'a> Search<'a> {
         }
     }
 
-    fn bytes(&self) -> usize {
-        self.graph.bytes() + self.order.len() * 4 + self.groups.len() * size_of::<Group>()
+    /// Whether time or memory is.
+    fn used_up(&self) -> bool {
+        self.until.is_some_and(|until| Instant::now() >= until) || self.bytes() > self.limits.memory
     }
 
-    /// Extends every node of every edge by every option.
+    fn bytes(&self) -> usize {
+        self.graph.bytes() + self.held + self.order.len() * 4 + self.groups.len() * size_of::<Group>()
+    }
+
+    /// Extends every node of every edge by every option; once time or memory is used up, those of one edge more.
     fn take_all(&mut self, edges: &[Edge]) {
         for edge in edges {
+            if !self.stack.is_empty() && self.used_up() {
+                self.narrow = true;
+                return;
+            }
             let group = self.groups[edge.group as usize];
             for place in group.first..group.last {
                 let node = self.order[place as usize];
@@ -373,15 +293,12 @@ impl<'a> Search<'a> {
     /// that the jump back would be. So the first gap can always be reached, and no hypothesis gets stuck.
     fn lead_on(&mut self, number: usize) {
         let Group { coverage, end, .. } = self.groups[number];
-        let (ready, options, sentence) = (self.ready, self.ready.options, self.ready.sentence);
-        let (gap, count) = {
-            let covered = self.graph.coverages.get(coverage);
-            (covered.gap(), covered.count())
-        };
+        let (options, sentence) = (self.ready.options, self.ready.sentence);
+        let gap = self.graph.coverages.get(coverage).gap();
         let far = self.limits.distortion.unwrap_or(usize::MAX);
-        let last_start = (end as usize).saturating_add(far).min(sentence.len().wrapping_sub(1));
-        for from in gap.max((end as usize).saturating_sub(far))..=last_start {
-            if sentence.is_empty() || self.graph.coverages.get(coverage).has(from) {
+        let past_last = (end as usize).saturating_add(far).saturating_add(1).min(sentence.len());
+        for from in gap.max((end as usize).saturating_sub(far))..past_last {
+            if self.graph.coverages.get(coverage).has(from) {
                 continue;
             }
             for span in options.starting(from) {
@@ -390,27 +307,36 @@ impl<'a> Search<'a> {
                 if (from + 1..to).any(|i| covered.has(i)) || (from != gap && to - gap > far) {
                     break;
                 }
-                if sentence.constrained() && !sentence.allows(&covered, from, to) {
-                    continue;
+                if !sentence.constrained() || sentence.allows(&covered, from, to) {
+                    self.add_edge(number, span);
                 }
-                let complete = count + to - from == sentence.len();
-                let step = Step { option: NONE, from, to, last: end as usize, before: covered, complete };
-                let mut out = Sink::scoring(ready.weights);
-                ready.jump(&step, &mut out);
-                let after = self.graph.coverages.with(coverage, from, to);
-                let future = self.future_of(after);
-                self.edges[count + to - from].push(Edge {
-                    group: number as u32,
-                    from: span.from,
-                    to: span.to,
-                    first: span.first,
-                    last: span.last,
-                    coverage: after,
-                    jump: out.score(),
-                    future,
-                });
             }
         }
+    }
+
+    fn add_edge(&mut self, number: usize, &Span { from, to, first, last }: &Span) {
+        let Group { coverage, end, .. } = self.groups[number];
+        let (start, stop) = (from as usize, to as usize);
+        let before = self.graph.coverages.get(coverage);
+        let count = before.count() + stop - start;
+        let complete = count == self.ready.sentence.len();
+        let step = Step { option: NONE, from: start, to: stop, last: end as usize, before, complete };
+        let mut out = Sink::scoring(self.ready.weights);
+        self.ready.jump(&step, &mut out);
+        let after = self.graph.coverages.with(coverage, start, stop);
+        let future = self.future_of(after);
+        let group = number as u32;
+        self.held += size_of::<Edge>();
+        self.edges[count].push(Edge {
+            group,
+            from,
+            to,
+            first,
+            last,
+            coverage: after,
+            jump: out.score(),
+            future,
+        });
     }
 
     fn future_of(&mut self, coverage: u32) -> f32 {
@@ -430,18 +356,4 @@ fn hash(coverage: u32, end: u32, state: &[u8]) -> u64 {
     hasher.write_u64(u64::from(coverage) << 32 | u64::from(end));
     hasher.write(state);
     hasher.finish()
-}
-
-impl Graph {
-    fn new(length: usize, stride: usize) -> Self {
-        Self {
-            nodes: Vec::new(),
-            arcs: Vec::new(),
-            states: Vec::new(),
-            stride,
-            coverages: Coverages::new(length),
-            finals: Vec::new(),
-            narrow: false,
-        }
-    }
 }
