@@ -19,7 +19,7 @@ from dragoman._core import VERSION
 from dragoman.align import Links
 from dragoman.eflomal import align_with_eflomal
 from dragoman.errors import InputError, OptionError
-from dragoman.files import read_parallel, write_bytes
+from dragoman.files import read_parallel, write_bytes, write_text
 from dragoman.model import MANIFEST, WEIGHTS, Model, Part, file_hash, seal
 from dragoman.steps import Made, Step, Workshop
 
@@ -294,6 +294,9 @@ class _Run:
                 files.append(name)
                 means[name] = found.mean
                 self.progress("classes", len(files), 2 * len(self.options.classes))
+            # For features that look at the most frequent words.
+            write_text(self.work / f"{side}.words", [f"{word}\t{count}" for word, count in counts.frequent()])
+            files.append(f"{side}.words")
         return files, {"likelihood": means}
 
 

@@ -3,6 +3,7 @@
 use crate::feature::{Rule, Sink, StateFeature};
 use crate::sentence::Sentence;
 use crate::system::System;
+use crate::weights::Weights;
 
 /// Where an option comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -132,7 +133,7 @@ impl Options {
 pub struct Collector<'a> {
     system: &'a System,
     sentence: &'a Sentence<'a>,
-    weights: &'a [f32],
+    weights: &'a Weights,
     extra: Option<&'a dyn StateFeature>,
     choice: Choice,
     made: Options,
@@ -145,7 +146,7 @@ impl<'a> Collector<'a> {
     pub fn new(
         system: &'a System,
         sentence: &'a Sentence<'a>,
-        weights: &'a [f32],
+        weights: &'a Weights,
         extra: Option<&'a dyn StateFeature>,
         choice: Choice,
     ) -> Self {
@@ -255,7 +256,7 @@ impl<'a> Collector<'a> {
         }
         let states = self.system.state_features.iter().map(AsRef::as_ref).chain(self.extra);
         let guesses: f32 = states.map(|f| f.estimate(self.sentence, &seen, self.weights)).sum();
-        opt.score = out.score();
+        opt.score = out.score() + self.system.locals.sum(self.sentence, &seen, self.weights);
         opt.estimate = opt.score + guesses;
         self.made.opts.push(opt);
     }
