@@ -67,7 +67,8 @@ def test_a_model_translates(pair: Pair, tmp_path: Path) -> None:
     names = {path.name for path in (tmp_path / "m").iterdir()}
     model = Model.open(tmp_path / "m")
     assert names == {*model.files, "model.toml", "weights.toml", "report.json"}
-    assert {"rules", "lm", "aligner", "source.4.classes", "target.4.classes"} == set(model.files)
+    made = {f"{side}.{file}" for side in ("source", "target") for file in ("4.classes", "words")}
+    assert {"rules", "lm", "aligner", *made} == set(model.files)
     model.verify()
     assert {*(tmp_path.iterdir())} == {tmp_path / "m", *pair}
 
