@@ -304,6 +304,8 @@ def _seal(folder: Path, o: Options, files: Sequence[str], made: dict[str, Any]) 
     """Describes the model: features and start weights, and how text is prepared for it."""
     parts, weights = _features(o.reordering)
     text = {} if o.alignments else _text(o.corpus)
+    for left in folder.glob(".*.partial"):  # by a run that was killed right here
+        left.unlink()
     return seal(
         folder,
         tables=["rules"],

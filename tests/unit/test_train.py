@@ -204,9 +204,11 @@ def test_steps_that_are_done_are_not_done_again(pair: Pair, tmp_path: Path) -> N
         train(*pair, tmp_path / "m", SMALL, progress=stop)
     assert names() == kept
     (work / ".target.4.classes.1.partial").write_bytes(b"left by a killed run")
+    (tmp_path / "m" / ".model.toml.1.partial").write_bytes(b"left by a killed run")
     trained = train(*pair, tmp_path / "m", SMALL, progress=look)
     assert [step.reused for step in trained.steps] == [True, True, True, True, False]
     assert not work.exists()
+    assert not [path.name for path in (tmp_path / "m").iterdir() if path.name.startswith(".")]
 
 
 def test_two_runs_at_once(pair: Pair, tmp_path: Path) -> None:
