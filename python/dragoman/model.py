@@ -176,7 +176,8 @@ def seal(
     """
     path = Path(folder)
     weights.save(path / WEIGHTS, Weights.of(initial))
-    named = [str(value) for part in parts for option, value in part.options.items() if is_file(option)]
+    given = [str(value) for part in parts for option, value in part.options.items() if is_file(option)]
+    named = [name for name in given if not Path(name).is_absolute()]  # a file from elsewhere is not the model's
     names = list(dict.fromkeys([*tables, *named, *extra]))
     files = [{"path": name, "bytes": (path / name).stat().st_size, "hash": file_hash(path / name)} for name in names]
     content = {

@@ -293,7 +293,7 @@ class _Run:
                 found.save(self.work / name)
                 files.append(name)
                 means[name] = found.mean
-                self.progress("classes", len(files), 2 * len(self.options.classes))
+                self.progress("classes", len(means), 2 * len(self.options.classes))
             # For features that look at the most frequent words.
             write_text(self.work / f"{side}.words", [f"{word}\t{count}" for word, count in counts.frequent()])
             files.append(f"{side}.words")
