@@ -27,6 +27,7 @@ _COMMANDS = {
     "tune": "tune",
     "rerank": "tune",
     "nbest": "nbest",
+    "weights": "weights",
     "lm": "lm",
     "align": "align",
     "model": "translate",
