@@ -187,8 +187,8 @@ def _flattened(path: str, table: Mapping[str, Any]) -> Iterator[tuple[str, float
 def merge(parts: Sequence[Weights], duplicates: Duplicates = "last") -> Weights:
     """All names of all parts. A name that several have gets the last value, the first, the sum, or is an error."""
     names, values, seen = _start(parts), np.zeros(0), np.zeros(0, dtype=np.int64)
-    for part in parts:
-        ids = names_extend(names, _exact(part))
+    for number, part in enumerate(parts):
+        ids = names_extend(names, _exact(part)) if number else np.arange(len(part))
         values, seen = _widened(values, len(names)), _widened(seen, len(names))
         again = seen[ids] > 0
         if duplicates == "error" and again.any():
@@ -210,8 +210,8 @@ def average(parts: Sequence[Weights], factors: Sequence[float] | None = None, *,
     if not parts or len(shares) != len(parts) or not all(s >= 0 for s in shares) or not sum(shares) > 0:
         raise OptionError(f"expected a factor of at least 0 for each of {len(parts)} parts, found {factors}")
     names, sums, mass = _start(parts), np.zeros(0), np.zeros(0)
-    for part, share in zip(parts, shares, strict=True):
-        ids = names_extend(names, _exact(part))
+    for number, (part, share) in enumerate(zip(parts, shares, strict=True)):
+        ids = names_extend(names, _exact(part)) if number else np.arange(len(part))
         sums, mass = _widened(sums, len(names)), _widened(mass, len(names))
         sums[ids] += share * part.values
         mass[ids] += share
@@ -308,7 +308,9 @@ def sets(weights: Weights) -> list[SetStat]:
             size = np.abs(own)
             length = float(np.sqrt(np.sum(own * own)))
             made.append(
-                SetStat(name, len(own), int((own != 0).sum()), float(size.sum()), length, own.min(), own.max())
+                SetStat(
+                    name, len(own), int((own != 0).sum()), float(size.sum()), length, float(own.min()), float(own.max())
+                )
             )
     return made
 

@@ -28,6 +28,7 @@ _COMMANDS = {
     "rerank": "tune",
     "nbest": "nbest",
     "weights": "weights",
+    "features": "features",
     "lm": "lm",
     "align": "align",
     "model": "translate",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict
 from typing import Any
 
@@ -101,7 +102,9 @@ def merge(parts: tuple[str, ...], out: str, duplicates: files.Duplicates) -> Non
 @click.argument("parts", nargs=-1, required=True, metavar="FILE...")
 @_OUT
 @click.option("--factors", multiple=True, type=float, metavar="N...", help="How much each file counts.")
-@click.option("--present", is_flag=True, help="Take the mean over those files that have a name; else it is 0 elsewhere.")
+@click.option(
+    "--present", is_flag=True, help="Take the mean over those files that have a name; else it is 0 elsewhere."
+)
 def average(parts: tuple[str, ...], out: str, factors: tuple[float, ...], present: bool) -> None:
     """Take the mean of weights: of epochs, of replications, of shards.
 
@@ -163,7 +166,7 @@ def diff(first: str, second: str, size: int, as_json: bool) -> None:
 
 
 def _number(value: float) -> str:
-    return "-" if value != value else f"{value:.4g}"
+    return "-" if math.isnan(value) else f"{value:.4g}"
 
 
 def _write(out: str, made: Weights, what: str | None = None) -> None:
