@@ -56,19 +56,19 @@ def test_swaps_with_blocks(tmp_path: Path, features: str) -> None:
     assert fired == {f"{prefix}:{name}": value for name, value in BACKWARDS[features].items()}
 
 
-# `a b` seen 5 times with `u v w_x u`, links 0-0 1-0 1-1 0-3: w_x has none. Of the two most frequent words of each side,
-# b and a, v and w_x, only b and v are linked. Everything fires for each of two phrases.
+# `a b` seen 8 times with `u v w_x u`, links 0-0 0-1 0-3 1-0 1-1: w_x has none. The most frequent word of each side is b
+# and v. Everything fires for each of two phrases.
 TWICE = {
     "pt": {"a_b>u_v_w%5Fx_u": 2},
-    "wp": {"a>u": 4, "b>u": 2, "b>v": 2},
+    "wp": {"a>u": 4, "a>v": 2, "b>u": 2, "b>v": 2},
     "ins": {"a>w%5Fx": 2, "b>w%5Fx": 2},
-    "bin:words=2": {"count:5-8": 2, "source:2": 2, "target:4": 2, "length:2>4": 2, "pair:b>v": 2},
+    "bin:words=1": {"count:5-8": 2, "source:2": 2, "target:4": 2, "length:2>4": 2, "pair:b>v": 2},
 }
 
 
 @pytest.mark.parametrize("features", TWICE)
 def test_rules_of_several_words(tmp_path: Path, features: str) -> None:
-    table: Table = {("a", "b"): [(("u", "v", "w_x", "u"), ((0, 0), (0, 3), (1, 0), (1, 1)), 5.0)]}
+    table: Table = {("a", "b"): [(("u", "v", "w_x", "u"), ((0, 0), (0, 1), (0, 3), (1, 0), (1, 1)), 8.0)]}
     decoder = Decoder(write_model(tmp_path, table), features=features, search=WIDE)
     found = decoder.nbest(["a b a b"], 20, distinct=False, phrases=True)
     assert found.extra is not None

@@ -112,7 +112,8 @@ impl System {
         let mut own = self.names.write().expect("no panic while locked");
         if given.is_some() {
             // Only the first of many weights makes the table grow: the names of others are mostly the same.
-            own.reserve(values.len().saturating_sub(own.len()));
+            let more = values.len().saturating_sub(own.len());
+            own.reserve(more);
         }
         let mut ready = vec![0.0; own.len()];
         let mut sets = vec![Vec::new(); self.sets.len()];
