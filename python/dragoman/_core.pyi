@@ -40,6 +40,7 @@ __all__ = [
     "lm_merge",
     "nbest_stat",
     "normalise_lines",
+    "parse_size",
     "read_gold",
     "read_lines",
     "read_links",
@@ -106,6 +107,7 @@ class LineWriter:
     def finish(self) -> None: ...
     def discard(self) -> None: ...
 
+def parse_size(text: str) -> int: ...
 def write_lines(path: str, lines: Texts) -> None: ...
 
 @final

@@ -5,10 +5,12 @@ pub mod error;
 pub mod io;
 pub mod names;
 pub mod random;
+pub mod size;
 pub mod sparse;
 pub mod texts;
 
 pub use error::{Error, Result};
 pub use names::Names;
+pub use size::parse_size;
 pub use sparse::Rows;
 pub use texts::Texts;

@@ -33,7 +33,8 @@ mod _core {
     use crate::classes::{ClassCounts, ClassTable};
     #[pymodule_export]
     use crate::columns::{
-        LineWriter, Names, Texts, align_weights, best_per_group, dot_rows, read_lines, write_lines,
+        LineWriter, Names, Texts, align_weights, best_per_group, dot_rows, parse_size, read_lines,
+        write_lines,
     };
     #[pymodule_export]
     use crate::corpus::{CorpusCleaner, TruecaseModel, normalise_lines, truecase_undo};

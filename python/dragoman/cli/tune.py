@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from dragoman import nbest, weights
+from dragoman._core import parse_size
 from dragoman.cli import tune_model
 from dragoman.cli.arguments import Command, as_json, refs_option, seed_option
 from dragoman.cli.progress import steps
@@ -34,6 +35,13 @@ _MODEL = (
     click.option("--model", metavar="FOLDER", help="Tune this model's own decoder instead of fixed lists."),
     click.option("--features", metavar="SETS", help="With --model: sparse feature sets to add, e.g. pt,al,lo."),
     click.option("--src", metavar="FILE", help="With --model: the source text of --refs."),
+    click.option(
+        "--memory",
+        metavar="SIZE",
+        default="4G",
+        show_default=True,
+        help="With --model, batch tuners: what the pool of all rounds may take before it goes to disk.",
+    ),
     click.option(
         "--epochs",
         default=10,
@@ -228,6 +236,7 @@ def _request(
     plan = Plan(
         epochs=decoding["epochs"], mode=decoding["mode"], stale=decoding["stale"], shards=decoding["shards"],
         select=decoding["select"], fixed=fixed, seed=seed, threads=decoding["threads"],
+        memory=parse_size(decoding["memory"]),
     )  # fmt: skip
     return tune_model.Request(
         decoding["model"], decoding["src"], refs, "tuned" if out == "weights.toml" else out, form, made, plan,
