@@ -1,4 +1,4 @@
-"""The pool of a batch run: the candidates of all rounds, judged, without repetitions; on disk when it gets too large."""
+"""The pool of a batch run: the judged candidates of all rounds, without repetitions; on disk when it gets large."""
 
 from __future__ import annotations
 
