@@ -18,11 +18,13 @@ from typing import Any
 
 import numpy as np
 
+from dragoman import own
 from dragoman._core import NativeSystem, TranslationStream
 from dragoman.config import closest
 from dragoman.errors import OptionError
 from dragoman.model import Model, Option, Part
 from dragoman.text import Preparation
+from dragoman.own import RuleFeature, StateFeature
 from dragoman.types import F64, I64, Candidates, Features, Hypotheses, Metric, Names, Texts, Weights
 
 __all__ = ["Arc", "Decoder", "DecoderSource", "Demands", "Derivation", "Lattice", "Phrase", "Search", "mbr"]
@@ -179,10 +181,16 @@ class Decoder:
         weights: Weights | None = None,
         search: Search | None = None,
         threads: int | None = None,
+        extra: Sequence[RuleFeature | StateFeature] = (),
     ) -> None:
         self.model = model if isinstance(model, Model) else Model.open(model)
         tables = [os.fspath(self.model.folder / name) for name in self.model.tables]
-        self._system = NativeSystem(tables, [_native(self.model, part) for part in self.model.parts])
+        rules, states = own.split(extra)
+        self._system = NativeSystem(tables, [_native(self.model, part) for part in self.model.parts], rules, states)
+        self._vocabulary: Names | None = None
+        self._prefixes = tuple(f"{name}:" for name, _, _ in rules)
+        for _, _, asked in rules:
+            asked.vocabulary = self.vocabulary
         self._names = self._system.names
         self.search = search if search is not None else _wanted(self.model)
         self.threads = threads
@@ -197,6 +205,13 @@ class Decoder:
     def names(self) -> Names:
         """The names of all features; it grows as sparse ones are met."""
         return self._names
+
+    @property
+    def vocabulary(self) -> Names:
+        """The target words of the model, by the ids that your own features see."""
+        if self._vocabulary is None:
+            self._vocabulary = self._system.vocabulary
+        return self._vocabulary
 
     @property
     def dense(self) -> list[str]:
@@ -328,6 +343,8 @@ class Decoder:
         """Refuses weights of features that the model does not have."""
         names = self.names
         for name in weights.names.to_list():
+            if names.get(name) is None and name.startswith(self._prefixes):
+                names.intern(name)  # a sparse feature of a rule feature in Python
             if names.get(name) is None:
                 raise OptionError(f"the model has no feature `{name}`; {closest(name, self.dense)}")
         return weights

@@ -1,5 +1,6 @@
 //! A translation system: tables and features, shared by all threads, without weights.
 
+use crate::feature::own::BatchFeature;
 use crate::feature::{Builder, Part, RuleFeature, StateFeature};
 use dragoman_base::{Names, Result};
 use dragoman_rules::Table;
@@ -31,11 +32,21 @@ pub struct System {
     dense: usize,
     pub(crate) rule_features: Vec<Box<dyn RuleFeature>>,
     pub(crate) state_features: Vec<Box<dyn StateFeature>>,
+    pub(crate) batch_features: Vec<Box<dyn BatchFeature>>,
 }
 
 impl System {
     /// Opens tables and builds features from their descriptions.
     pub fn open(tables: &[String], parts: &[Part]) -> Result<Self> {
+        Self::open_with(tables, parts, |_| Ok(()))
+    }
+
+    /// The same with features that no description names, which `more` adds.
+    pub fn open_with(
+        tables: &[String],
+        parts: &[Part],
+        more: impl FnOnce(&mut Builder) -> Result<()>,
+    ) -> Result<Self> {
         let opened: Vec<Arc<Table>> =
             tables.iter().map(|path| Table::open(Path::new(path)).map(Arc::new)).collect::<Result<_>>()?;
         let mut vocabulary = Names::new();
@@ -51,9 +62,11 @@ impl System {
         for part in parts {
             builder.add(part)?;
         }
-        let Builder { vocabulary, names, rules: rule_features, states: state_features, .. } = builder;
+        more(&mut builder)?;
+        let Builder { vocabulary, names, rules: rule_features, states: state_features, batches, .. } =
+            builder;
         let (dense, names) = (names.len(), Arc::new(RwLock::new(names)));
-        Ok(Self { tables, vocabulary, names, dense, rule_features, state_features })
+        Ok(Self { tables, vocabulary, names, dense, rule_features, state_features, batch_features: batches })
     }
 
     /// The names of all features; the dense ones come first.
@@ -64,6 +77,11 @@ impl System {
     /// Number of dense features: those that every derivation has.
     pub fn dense(&self) -> usize {
         self.dense
+    }
+
+    /// The rule tables.
+    pub fn tables(&self) -> impl ExactSizeIterator<Item = &Table> {
+        self.tables.iter().map(|table| &*table.rules)
     }
 
     /// The target words of all tables.

@@ -101,8 +101,7 @@ pub fn evaluate(
             let ends = (other.target(rule).first(), other.target(rule).last());
             let at = |word: Option<&u32>| word.map(|&word| target_words[word as usize]);
             let (first, last) = (words[0] as usize, words[words.len() - 1] as usize);
-            let corners =
-                [Some(source_words[first]), Some(source_words[last]), at(ends.0), at(ends.1)];
+            let corners = [Some(source_words[first]), Some(source_words[last]), at(ends.0), at(ends.1)];
             let pair = features.foreign(found, source, number, corners);
             active.clear();
             features.active(&pair, &mut active);
@@ -112,8 +111,7 @@ pub fn evaluate(
             made.unseen += if found.is_none() { tokens } else { 0.0 };
             seen += if found.is_some() { tokens } else { 0.0 };
             for side in 0..2 {
-                let logs =
-                    [log_probabilities(&weights[side], &active), relative.logs(counts, &pair, side)];
+                let logs = [log_probabilities(&weights[side], &active), relative.logs(counts, &pair, side)];
                 for (which, logs) in logs.iter().enumerate() {
                     let loss: f64 = (0..3).map(|o| -six[3 * side + o] * logs[o]).sum();
                     sums[which][side] += loss;

@@ -222,7 +222,8 @@ mod tests {
         // Enough for several blocks of rows and of entries; feature 3 has no example.
         let rows: Vec<Vec<u32>> =
             (0..20_000u32).map(|i| [0, 1 + i % 2, 4 + i % 7].into_iter().collect()).collect();
-        let counts: Vec<Three> = (0..20_000u32).map(|i| [1.0 + f64::from(i % 3), f64::from(i % 5), 1.0]).collect();
+        let counts: Vec<Three> =
+            (0..20_000u32).map(|i| [1.0 + f64::from(i % 3), f64::from(i % 5), 1.0]).collect();
         let examples = examples(&rows, 11);
         let weights: Vec<f64> = (0..33).map(|i| f64::from(i % 13) / 7.0 - 0.8).collect();
         let run = |threads: usize| {
@@ -239,7 +240,8 @@ mod tests {
             let logs = log_probabilities(&weights, row);
             let total: f64 = seen.iter().sum();
             for &feature in row {
-                (0..3).for_each(|o| plain[feature as usize * 3 + o] += 0.1 * (total * logs[o].exp() - seen[o]));
+                (0..3)
+                    .for_each(|o| plain[feature as usize * 3 + o] += 0.1 * (total * logs[o].exp() - seen[o]));
             }
         }
         for (a, b) in gradient.iter().zip(&plain) {

@@ -1,5 +1,6 @@
 //! The table of feature kinds, and what a feature needs to be built.
 
+use super::own::BatchFeature;
 use super::{RuleFeature, StateFeature, distortion, language, penalty, reordering, scores};
 use dragoman_base::{Error, Names, Result};
 use dragoman_rules::Table;
@@ -59,12 +60,20 @@ pub struct Builder {
     pub(crate) names: Names,
     pub(crate) rules: Vec<Box<dyn RuleFeature>>,
     pub(crate) states: Vec<Box<dyn StateFeature>>,
+    pub(crate) batches: Vec<Box<dyn BatchFeature>>,
 }
 
 impl Builder {
     /// Starts with tables and the target words of all of them.
     pub fn new(tables: Vec<Arc<Table>>, vocabulary: Names) -> Self {
-        Self { tables, vocabulary, names: Names::new(), rules: Vec::new(), states: Vec::new() }
+        Self {
+            tables,
+            vocabulary,
+            names: Names::new(),
+            rules: Vec::new(),
+            states: Vec::new(),
+            batches: Vec::new(),
+        }
     }
 
     /// Adds a part by its kind.
@@ -108,6 +117,11 @@ impl Builder {
     /// Adds a rule feature.
     pub fn add_rule(&mut self, feature: impl RuleFeature + 'static) {
         self.rules.push(Box::new(feature));
+    }
+
+    /// Adds a rule feature that sees all options of a sentence at once.
+    pub fn add_batch(&mut self, feature: impl BatchFeature + 'static) {
+        self.batches.push(Box::new(feature));
     }
 
     /// Adds a state feature.

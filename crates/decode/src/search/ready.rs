@@ -4,6 +4,7 @@ use crate::feature::{Context, Prepared, Rule, Sink, StateFeature, Step};
 use crate::options::Options;
 use crate::sentence::Sentence;
 use crate::system::System;
+use dragoman_base::{Error, Result};
 
 /// The features of a system at work on one sentence.
 pub struct Ready<'a> {
@@ -55,6 +56,12 @@ impl<'a> Ready<'a> {
         self.system
     }
 
+    /// An error if a feature could not answer.
+    pub fn check(&self) -> Result<()> {
+        let mut all = self.jumps.iter().chain(self.steps.iter().map(|(feature, _, _)| feature));
+        all.find_map(|feature| feature.failure()).map_or(Ok(()), |what| Err(Error::Invalid(what)))
+    }
+
     /// The state of the empty hypothesis.
     pub fn start(&self, state: &mut [u8]) {
         state.fill(0);
@@ -85,6 +92,9 @@ impl<'a> Ready<'a> {
         let rule = Rule { opt: self.options.get(step.option), target: self.options.target(step.option) };
         for feature in &self.system.rule_features {
             feature.score(self.sentence, &rule, &mut out);
+        }
+        for &(feature, value) in self.options.fired(step.option) {
+            out.add(feature, value);
         }
         self.jump(step, &mut out);
         self.step(step, previous, next, &mut out);
