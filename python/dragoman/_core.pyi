@@ -1,6 +1,7 @@
 """The native half of dragoman, typed. Internal: use the public names of the package."""
 
 from collections.abc import Callable, Iterator, Sequence
+from os import PathLike
 from typing import TypeAlias, final
 
 import numpy as np
