@@ -2,8 +2,8 @@
 
 `sizes` has, for 1,500 and 15,000 training pairs, the perplexity of the orientations of the phrase pairs in 1,000 other
 sentence pairs, towards the previous phrase and the next, for all pairs and for those that training has seen (the rest
-of the pairs no rule table of this text can have). All pairs were aligned together by our aligner. `speed` is training on
-all rules of the whole text, singletons included, in a fresh process: wall and CPU seconds, examples, peak memory.
+of the pairs no rule table of this text can have). All pairs were aligned together by our aligner. `speed` is training
+on all rules of the whole text, singletons included, in a fresh process: wall and CPU seconds, examples, peak memory.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def compare(folder: Path, columns: Sequence[Sequence[str]], size: int) -> dict[s
     train = write(folder, "train", columns, slice(size))
     held = write(folder, "held", columns, slice(len(columns[0]) - HELD_OUT, None))
     for paths, out in ((train, "counts"), (held, "heldout")):
-        rules.extract(*paths, folder / out, orientation_counts=True)
+        rules.extract(paths[0], paths[1], paths[2], folder / out, orientation_counts=True)
     classes = [folder / f"{language}.classes" for language in PARTS[:2]]
     for text, path in zip(train, classes, strict=False):
         clusters.train(text, classes=50).save(path)
@@ -81,13 +81,14 @@ def main() -> None:
     texts = [[*lines[:used], *lines[-HELD_OUT:]] for lines in texts]
     with TemporaryDirectory() as name:
         folder = Path(name)
-        trained = align.train(*texts).trained
+        trained = align.train(texts[0], texts[1]).trained
         assert trained is not None
         trained.links("grow-diag-final-and").write(folder / "links")
         columns = [*texts, (folder / "links").read_text(encoding="utf-8").splitlines()]
         found: dict[str, Any] = {"sizes": {size: compare(folder, columns, size) for size in arguments.sizes}}
         if arguments.speed:
-            rules.extract(*write(folder, "all", columns, slice(arguments.speed)), folder / "counts", orientation_counts=True)
+            every = write(folder, "all", columns, slice(arguments.speed))
+            rules.extract(every[0], every[1], every[2], folder / "counts", orientation_counts=True)
             found["speed"] = speed(folder)
     print(json.dumps(found, indent=2))
 

@@ -3,7 +3,8 @@
 One process, one thread, the same sentences and the same search; the runs take turns, and `ratio` is the quotient of the
 least CPU times. The features weigh nothing, so that every run finds the same translations, which is checked. `trivial`
 is a compiled state feature without state, `repetition` one that remembers the last word (four bytes, so that fewer
-hypotheses recombine), `rule` a rule feature in plain Python. `--system` is a folder with `moses.tuned.ini` (golden-moses).
+hypotheses recombine), `rule` a rule feature in plain Python. `--system` is a folder with `moses.tuned.ini`: the
+golden-moses data.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ DATA = Path(os.environ.get("DRAGOMAN_DATA", ROOT.parent / "shared" / "data"))
 
 
 @state_feature(bytes=0, names=["Trivial"])
-def trivial(previous, state, target, step, values):  # type: ignore[no-untyped-def]
+def trivial(_previous, _state, _target, _step, values):  # type: ignore[no-untyped-def]
     """Counts phrases."""
     values[0] = 1
 

@@ -23,8 +23,8 @@ from dragoman._core import NativeSystem, TranslationStream
 from dragoman.config import closest
 from dragoman.errors import OptionError
 from dragoman.model import Model, Option, Part
-from dragoman.text import Preparation
 from dragoman.own import RuleFeature, StateFeature
+from dragoman.text import Preparation
 from dragoman.types import F64, I64, Candidates, Features, Hypotheses, Metric, Names, Texts, Weights
 
 __all__ = ["Arc", "Decoder", "DecoderSource", "Demands", "Derivation", "Lattice", "Phrase", "Search", "mbr"]

@@ -148,7 +148,7 @@ def _sparse(feature: RuleFeature, said: Sparse, count: int) -> tuple[I64, list[s
     if not len(options) == len(names) == len(values):
         found = f"{len(options)} options, {len(names)} names and {len(values)} values"
         raise OptionError(f"{who}: expected an option, a name and a value for each sparse feature, found {found}")
-    if len(options) and not (0 <= options.min() and options.max() < count):
+    if len(options) and (options.min() < 0 or options.max() >= count):
         raise OptionError(f"{who}: expected numbers of options from 0 to {count - 1}, found {options.max()}")
     for name in names:
         if not isinstance(name, str) or not name.startswith(prefix) or any(c.isspace() for c in name):
@@ -192,7 +192,7 @@ class _Asked:
             ) from error
         if isinstance(said, tuple) and len(said) == 2 and isinstance(said[1], Sparse):
             return _dense(self.feature, said[0], count), _sparse(self.feature, said[1], count)
-        return _dense(self.feature, said, count), None  # type: ignore[arg-type]  # checked there
+        return _dense(self.feature, said, count), None
 
 
 @dataclass(frozen=True)
@@ -243,13 +243,12 @@ def _found(module: str, name: str, check: bool) -> StateFeature:
 
 def _compile(feature: StateFeature) -> Any:
     try:
-        import numba  # noqa: PLC0415  an extra, and slow to import
+        numba: Any = importlib.import_module("numba")  # an extra, and slow to import
     except ImportError:
         raise OptionError(
             f"the state feature `{feature.name}` needs numba to be compiled: pip install 'dragoman[native]'"
         ) from None
-    from numba import carray, types  # noqa: PLC0415
-
+    types, carray = numba.types, numba.carray
     inner = numba.njit(boundscheck=feature.boundscheck, nogil=True)(feature.function)
     size, count = feature.bytes, len(feature.names)
     pointer = types.CPointer
@@ -285,9 +284,10 @@ def state_feature(
     """Makes a state feature of a function `f(previous, state, target, step, values)`, compiled by numba.
 
     `previous` and `state` are arrays of `bytes` bytes: what the function left behind at the step before (zeros at the
-    start), and what it leaves for the next (zeros when it arrives). Hypotheses with equal bytes are joined, so these must
-    hold all that future values depend on, and nothing else. `target` has the ids of the option's target words, `step` the
-    fields of `STEP`, and `values` takes a value for each of `names`. An exception stops the translation with an error.
+    start), and what it leaves for the next (zeros when it arrives). Hypotheses with equal bytes are joined, so these
+    must hold all that future values depend on, and nothing else. `target` has the ids of the option's target words,
+    `step` the fields of `STEP`, and `values` takes a value for each of `names`. An exception stops the translation
+    with an error.
     """
     if bytes < 0 or bytes > 4096:
         raise OptionError(f"expected a state of 0 to 4096 bytes, found {bytes}")

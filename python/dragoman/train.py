@@ -1,7 +1,7 @@
 """From parallel text to a model: the whole path as one function. Read this first.
 
-clean -> align -> rules (with reordering) -> lm -> classes (-> maxent) -> model.toml. Each step writes its files whole and notes
-that it did, so that a run that was killed goes on with the step it was in.
+clean -> align -> rules (with reordering) -> lm -> classes (-> maxent) -> model.toml. Each step writes its files whole
+and notes that it did, so that a run that was killed goes on with the step it was in.
 """
 
 from __future__ import annotations

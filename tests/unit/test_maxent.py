@@ -226,7 +226,7 @@ def test_held_out_pairs_that_are_new_are_backed_off(folder: Path) -> None:
 
 def test_errors(folder: Path, tmp_path: Path) -> None:
     classes = (folder / "s.classes", folder / "t.classes")
-    rules.extract(*(folder / f"train.{p}" for p in ("src", "tgt", "links")), tmp_path / "bare")
+    rules.extract(folder / "train.src", folder / "train.tgt", folder / "train.links", tmp_path / "bare")
     for expected, table, options in (
         ("orientation counts", tmp_path / "bare", {}),
         ("hier2.previous.M.count", folder / "train", {"model": "hier2"}),
@@ -238,7 +238,7 @@ def test_errors(folder: Path, tmp_path: Path) -> None:
         ("column", folder / "train", {"heldout": tmp_path / "bare"}),
     ):
         with pytest.raises(OptionError, match=expected):
-            maxent.train(table, classes, tmp_path / "out", **options)  # type: ignore[arg-type]
+            maxent.train(table, classes, tmp_path / "out", **options)
         assert not (tmp_path / "out").exists()
     with pytest.raises(InputError):
         maxent.train(folder / "train", (tmp_path / "none", classes[1]), tmp_path / "out")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import pickle
 import sys
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -201,7 +202,7 @@ def repetition(previous, state, target, step, values):  # type: ignore[no-untype
 
 def repeats(text: str) -> int:
     words = text.split()
-    return sum(a == b for a, b in zip(words, words[1:], strict=False))
+    return sum(a == b for a, b in pairwise(words))
 
 
 def test_state_feature_counts_everywhere(model: Model) -> None:
@@ -292,12 +293,13 @@ def test_state_features_that_fail(model: Model, function: Any, checked: bool, me
 
 
 def test_check_feature_finds_hidden_memory(model: Model) -> None:
-    import numba
+    import numba as compiler
 
+    numba: Any = compiler
     memory = np.zeros(1)
     address = memory.ctypes.data
 
-    @numba.extending.intrinsic
+    @numba.extending.intrinsic  # type: ignore[untyped-decorator]
     def at(context: Any, number: Any) -> Any:
         def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             return builder.inttoptr(arguments[0], context.get_value_type(signature.return_type))
