@@ -14,6 +14,7 @@ import importlib
 import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -120,7 +121,8 @@ class RuleFeature(Protocol):
 
 
 def _finite(values: F64, who: str, names: Sequence[str]) -> None:
-    bad = np.flatnonzero(~np.isfinite(values.astype(np.float32)))
+    with np.errstate(over="ignore"):
+        bad = np.flatnonzero(~np.isfinite(values.astype(np.float32)))
     if len(bad):
         name = names[int(bad[0]) % len(names)]
         raise OptionError(f"{who} gave {values.reshape(-1)[bad[0]]} for `{name}`")
@@ -221,10 +223,7 @@ class StateFeature:
 
     def compiled(self) -> tuple[int, Any]:
         """The address of the machine code, and what keeps it there. Compiles at the first call."""
-        kept = self.__dict__.get("_compiled")
-        if kept is None:
-            kept = _compile(self)
-            self.__dict__["_compiled"] = kept
+        kept = _compile(self.function, self.name, self.bytes, len(self.names), self.boundscheck)
         address: int = kept.address
         return address, kept
 
@@ -241,16 +240,16 @@ def _found(module: str, name: str, check: bool) -> StateFeature:
     return replace(feature, check=check) if check else feature
 
 
-def _compile(feature: StateFeature) -> Any:
+@lru_cache(maxsize=64)
+def _compile(function: Callable[..., Any], name: str, size: int, count: int, boundscheck: bool) -> Any:
     try:
         numba: Any = importlib.import_module("numba")  # an extra, and slow to import
     except ImportError:
         raise OptionError(
-            f"the state feature `{feature.name}` needs numba to be compiled: pip install 'dragoman[native]'"
+            f"the state feature `{name}` needs numba to be compiled: pip install 'dragoman[native]'"
         ) from None
     types, carray = numba.types, numba.carray
-    inner = numba.njit(boundscheck=feature.boundscheck, nogil=True)(feature.function)
-    size, count = feature.bytes, len(feature.names)
+    inner = numba.njit(boundscheck=boundscheck, nogil=True)(function)
     pointer = types.CPointer
     signature = types.int32(
         pointer(types.uint8),
@@ -275,7 +274,7 @@ def _compile(feature: StateFeature) -> Any:
         return numba.cfunc(signature)(entry)
     except numba.core.errors.NumbaError as error:
         what = str(error).strip()
-        raise OptionError(f"the state feature `{feature.name}` does not compile:\n{what}") from None
+        raise OptionError(f"the state feature `{name}` does not compile:\n{what}") from None
 
 
 def state_feature(

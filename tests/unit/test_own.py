@@ -166,7 +166,7 @@ class Broken:
 )
 def test_rule_features_that_fail(model: Model, said: Any, message: str) -> None:
     decoder = Decoder(model, extra=[Broken(said)])
-    with pytest.raises(OptionError, match=f"line 1: .*{message}"):
+    with pytest.raises(OptionError, match=rf"line \d: .*{message}"):
         decoder.translate(LINES)
     with pytest.raises(OptionError, match=message):
         decoder.explain(LINES[0])
@@ -229,7 +229,7 @@ def test_state_feature_counts_everywhere(model: Model) -> None:
 def test_state_feature_keeps_hypotheses_apart(model: Model) -> None:
     """With all of its state, the search finds the best of all derivations, listed one by one."""
     weights = weighted(model, Repeat=4.0)
-    decoder = Decoder(model, extra=[repetition], weights=weights, search=Search(pops=0, stack=10_000, options=0))
+    decoder = Decoder(model, extra=[repetition], weights=weights, search=Search(pops=0, distortion=0, options=0))
     lists = decoder.nbest([LINES[3]], 1_000_000, distinct=False)
     assert lists.totals is not None
     scores = lists.features.dot(weights)
@@ -331,7 +331,7 @@ def test_check_feature_finds_answers_that_change(model: Model) -> None:
         calls.append(1)
         return np.full(len(options), len(calls))
 
-    with pytest.raises(LawBroken, match="same question"):
+    with pytest.raises(LawBroken, match="threads change"):
         check_feature(model, Broken(moody), LINES[:1])
 
 

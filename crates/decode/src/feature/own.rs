@@ -251,3 +251,37 @@ impl Prepared for Ready<'_> {
         self.work.borrow().1.clone()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn guards_find_writes_beyond_every_buffer() {
+        for bytes in [0, 1, 4, 8, 13] {
+            let previous = vec![7u8; bytes];
+            let mut buffers = Buffers::new(bytes, 2);
+            buffers.load(&previous);
+            as_bytes(&mut buffers.next)[..bytes].fill(9);
+            buffers.values[1] = 3.0;
+            assert_eq!(buffers.damage(&previous), None);
+            as_bytes(&mut buffers.next)[bytes] ^= 1;
+            assert_eq!(buffers.damage(&previous), Some("wrote past the end of its state"));
+            as_bytes(&mut buffers.next)[bytes] ^= 1;
+            buffers.values[2] = 0.0;
+            assert_eq!(buffers.damage(&previous), Some("wrote past the end of its values"));
+            buffers.values[2] = f64::from_bits(GUARD);
+            as_bytes(&mut buffers.previous)[bytes] ^= 1;
+            assert!(buffers.damage(&previous).is_some_and(|what| what.contains("previous state")));
+            as_bytes(&mut buffers.previous)[bytes] ^= 1;
+            assert_eq!(buffers.damage(&previous), None);
+            if bytes > 0 {
+                as_bytes(&mut buffers.previous)[0] = 8;
+                assert!(buffers.damage(&previous).is_some_and(|what| what.contains("previous state")));
+            }
+            buffers.load(&previous);
+            assert!(as_bytes(&mut buffers.next)[..bytes].iter().all(|&byte| byte == 0));
+            assert_eq!((buffers.values[1], buffers.damage(&previous)), (0.0, None));
+        }
+    }
+}
