@@ -272,8 +272,8 @@ def _compile(function: Callable[..., Any], name: str, size: int, count: int, bou
 
     try:
         return numba.cfunc(signature)(entry)
-    except numba.core.errors.NumbaError as error:
-        what = str(error).strip()
+    except Exception as error:  # numba raises its own and others
+        what = f"{type(error).__name__}: {error}".strip()
         raise OptionError(f"the state feature `{name}` does not compile:\n{what}") from None
 
 
