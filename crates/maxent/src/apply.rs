@@ -83,7 +83,8 @@ fn check(options: &Options, table: &Table) -> Result<()> {
     if !(0.0..=1.0).contains(&options.singletons) {
         return bad(format!("expected a share of singletons between 0 and 1, found {}", options.singletons));
     }
-    if !(options.least >= 0.0) || !(options.alpha.is_finite() && options.alpha > 0.0) {
+    let positive = |value: f64| value.is_finite() && value > 0.0;
+    if options.least.is_nan() || options.least < 0.0 || !positive(options.alpha) {
         return bad("expected a cut-off that is not negative and a positive alpha".to_owned());
     }
     let prefix = format!("{}.", options.name);
@@ -179,8 +180,9 @@ fn scores(counts: &Counts<'_>, features: &Features, weights: &[Vec<f64>; 2]) -> 
 fn write(counts: &Counts<'_>, features: &Features, weights: &[Vec<f64>; 2], options: &Options) -> Result<()> {
     let table = counts.table;
     let found = scores(counts, features, weights);
+    let is_count = |name: &str| name.rsplit_once('.').is_some_and(|(_, last)| last == "count");
     let kept: Vec<usize> = (0..table.columns().len())
-        .filter(|&i| !(options.drop_counts && table.columns()[i].ends_with(".count")))
+        .filter(|&i| !(options.drop_counts && is_count(&table.columns()[i])))
         .collect();
     let mut columns: Vec<String> = kept.iter().map(|&i| table.columns()[i].clone()).collect();
     for side in SIDES {

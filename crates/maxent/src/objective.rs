@@ -23,7 +23,7 @@ pub struct Examples {
     features: Vec<u32>,
     /// By feature: where its examples begin, and the examples.
     places: Vec<usize>,
-    examples: Vec<u32>,
+    rows: Vec<u32>,
 }
 
 impl Examples {
@@ -37,14 +37,14 @@ impl Examples {
             places[feature + 1] += places[feature];
         }
         let mut next = places.clone();
-        let mut examples = vec![0; features.len()];
+        let mut rows = vec![0; features.len()];
         for example in 0..starts.len() - 1 {
             for &feature in &features[starts[example]..starts[example + 1]] {
-                examples[next[feature as usize]] = example as u32;
+                rows[next[feature as usize]] = example as u32;
                 next[feature as usize] += 1;
             }
         }
-        Self { starts, features, places, examples }
+        Self { starts, features, places, rows }
     }
 
     /// Number of examples.
@@ -122,8 +122,8 @@ impl<'a> Loss<'a> {
 
     /// Adds the pulls of the examples of each feature to the gradient.
     fn sum(&self, gradient: &mut [f64]) {
-        let Examples { places, examples, .. } = self.examples;
-        let blocks: Vec<(usize, Vec<Three>)> = examples
+        let Examples { places, rows, .. } = self.examples;
+        let blocks: Vec<(usize, Vec<Three>)> = rows
             .par_chunks(ENTRIES)
             .enumerate()
             .map(|(block, entries)| {
@@ -171,7 +171,9 @@ mod tests {
 
     fn examples(rows: &[Vec<u32>], count: usize) -> Examples {
         let mut starts = vec![0];
-        rows.iter().for_each(|row| starts.push(starts[starts.len() - 1] + row.len()));
+        for row in rows {
+            starts.push(starts[starts.len() - 1] + row.len());
+        }
         Examples::new(starts, rows.concat(), count)
     }
 

@@ -51,7 +51,7 @@ pub fn add(rules: Vec<RuleParts>, states: Vec<StateParts>, tables: usize, to: &m
         // SAFETY: the address is that of a function which was compiled with this signature and which `keep` keeps.
         let function = unsafe { std::mem::transmute::<usize, Function>(address) };
         Compiled { name, function, keep: Box::new(keep), bytes, features: Vec::new(), names, check }
-            .add(to)?;
+            .add_to(to)?;
     }
     Ok(())
 }
@@ -106,7 +106,7 @@ impl Rules {
             self.columns.clone(),
             self.scores(options).into_pyarray(py),
         ))?;
-        Ok(said.extract::<Said<'py>>()?)
+        said.extract::<Said<'py>>()
     }
 
     fn take(&self, said: &Said<'_>, names: &RwLock<Names>, out: &mut Vec<(u32, u32, f32)>) -> PyResult<()> {

@@ -63,7 +63,7 @@ pub struct Compiled {
 
 impl Compiled {
     /// Names its features and adds it.
-    pub fn add(mut self, to: &mut Builder) -> Result<()> {
+    pub fn add_to(mut self, to: &mut Builder) -> Result<()> {
         self.features = self.names.iter().map(|name| to.dense(name)).collect::<Result<_>>()?;
         to.add_state(self);
         Ok(())
