@@ -27,7 +27,7 @@ FILES = ("train.de.gz", "train.en.gz", "aligned.grow-diag-final-and.gz")
 
 
 def write(folder: Path, copies: int) -> list[Path]:
-    """Write text and links `copies` times, with the number of the copy in three of four words."""
+    """Write text and links `copies` times, with the number of the copy in every word of more than two letters."""
     paths = [folder / name for name in ("f", "e", "a")]
     for name, path in zip(FILES, paths, strict=True):
         with gzip.open(DATA / name, "rt", encoding="utf-8") as lines:

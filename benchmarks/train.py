@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import gzip
+import itertools
 import json
 import math
 import os
@@ -73,7 +74,7 @@ def growth(results: dict[int, dict[str, Any]]) -> dict[str, dict[str, float]]:
     """Exponents of time, from each size to the next."""
     sizes = sorted(results)
     found: dict[str, dict[str, float]] = {}
-    for small, large in zip(sizes, sizes[1:], strict=False):
+    for small, large in itertools.pairwise(sizes):
         for name, figures in results[large]["steps"].items():
             before, after = results[small]["steps"][name]["cpu_s"], figures["cpu_s"]
             if before >= 1:

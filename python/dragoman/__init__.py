@@ -1,10 +1,32 @@
 """Feature-rich statistical machine translation: score, compare, tune, train and decode on plain CPUs."""
 
-from dragoman import align, lm, metrics, nbest, significance, tune, weights
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
 from dragoman._core import VERSION
-from dragoman.errors import DragomanError, InputError, OptionError, TuningError
-from dragoman.metrics import Bleu, Chrf, External, Ter, Wer
-from dragoman.types import Candidates, Features, Hypotheses, Metric, Names, References, Texts, Weights
+
+if TYPE_CHECKING:
+    from dragoman import (
+        align,
+        clusters,
+        corpus,
+        decode,
+        lm,
+        metrics,
+        model,
+        nbest,
+        rules,
+        significance,
+        train,
+        tune,
+        weights,
+    )
+    from dragoman.decode import Decoder
+    from dragoman.errors import DragomanError, InputError, OptionError, TuningError
+    from dragoman.metrics import Bleu, Chrf, External, Ter, Wer
+    from dragoman.types import Candidates, Features, Hypotheses, Metric, Names, References, Texts, Weights
 
 __version__ = VERSION
 
@@ -12,6 +34,7 @@ __all__ = [
     "Bleu",
     "Candidates",
     "Chrf",
+    "Decoder",
     "DragomanError",
     "External",
     "Features",
@@ -28,10 +51,37 @@ __all__ = [
     "Wer",
     "__version__",
     "align",
+    "clusters",
+    "corpus",
+    "decode",
     "lm",
     "metrics",
+    "model",
     "nbest",
+    "rules",
     "significance",
+    "train",
     "tune",
     "weights",
 ]
+
+# Where the names come from. They are imported when they are first used: a command that needs a few starts at once.
+_PLACES = {
+    "dragoman.decode": ("Decoder",),
+    "dragoman.errors": ("DragomanError", "InputError", "OptionError", "TuningError"),
+    "dragoman.metrics": ("Bleu", "Chrf", "External", "Ter", "Wer"),
+    "dragoman.types": ("Candidates", "Features", "Hypotheses", "Metric", "Names", "References", "Texts", "Weights"),
+}
+_HOMES = {name: module for module, names in _PLACES.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(importlib.import_module(_HOMES[name]), name)
+    if name in __all__:
+        return importlib.import_module(f"dragoman.{name}")
+    raise AttributeError(f"module `dragoman` has no attribute `{name}`")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -539,8 +539,11 @@ class RuleTable:
     def meta(self) -> str:
         """Meta-data as JSON."""
 
-    def figures(self) -> tuple[int, int, int, int, int, int]:
-        """Rules, source phrases, source words, target words, words of the longest source phrase, bytes of the file."""
+    def figures(self) -> tuple[int, int, int, int, int]:
+        """Rules, source words, target words, words of the longest source phrase, bytes of the file."""
+
+    def phrases(self) -> int:
+        """Number of source phrases that have rules; reads all nodes."""
 
     def signature(self) -> int:
         """A hash of the contents."""

@@ -13,12 +13,10 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from dragoman import toml, weights
 from dragoman._core import VERSION
 from dragoman.errors import InputError
-from dragoman.files import write_text
+from dragoman.files import write_bytes
 from dragoman.types import Weights
 
 __all__ = ["FORMAT", "MANIFEST", "WEIGHTS", "Model", "Part", "file_hash", "seal"]
@@ -171,8 +169,7 @@ def seal(
     `extra` names files that belong to the model though no part does, such as word classes.
     """
     path = Path(folder)
-    start = Weights.of(dict(initial)) if initial else Weights.of({})
-    weights.save(path / WEIGHTS, Weights(start.names, np.asarray(start.values, dtype=np.float64)))
+    weights.save(path / WEIGHTS, Weights.of(initial))
     named = [str(part.options["path"]) for part in parts if "path" in part.options]
     names = list(dict.fromkeys([*tables, *named, *extra]))
     files = [{"path": name, "bytes": (path / name).stat().st_size, "hash": file_hash(path / name)} for name in names]
@@ -186,5 +183,5 @@ def seal(
         "features": [{"kind": part.kind, "name": part.name, **part.options} for part in parts],
         "files": files,
     }
-    write_text(path / MANIFEST, toml.dumps(content).splitlines())
+    write_bytes(path / MANIFEST, toml.dumps(content).encode())
     return Model.open(path)

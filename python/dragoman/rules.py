@@ -242,11 +242,16 @@ class Table:
         self.native = RuleTable(os.fspath(path))
         self.columns: tuple[str, ...] = tuple(self.native.columns())
         figures = self.native.figures()
-        self.rules, self.phrases, self.source_words, self.target_words, self.longest_source, self.size = figures
+        self.rules, self.source_words, self.target_words, self.longest_source, self.size = figures
 
     def __len__(self) -> int:
         """Count the rules."""
         return self.rules
+
+    @property
+    def phrases(self) -> int:
+        """Number of source phrases that have rules, counted on each call."""
+        return self.native.phrases()
 
     @property
     def meta(self) -> dict[str, Any]:

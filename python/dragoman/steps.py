@@ -73,17 +73,29 @@ class Workshop:
         shutil.rmtree(out / _WORK, ignore_errors=True)
 
     def __enter__(self) -> Workshop:
+        self._lock = self._locked()
+        try:
+            self._continue()
+            self._sweep()
+        except BaseException:
+            self._lock.close()
+            raise
+        return self
+
+    def _locked(self) -> IO[str]:
+        """A file that this process alone holds."""
         try:
             self.work.mkdir(parents=True, exist_ok=True)
-            self._lock = (self.work / _LOCK).open("w", encoding="ascii")
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise InputError(f"{self.out}: another run is filling this folder", str(self.out)) from None
+            lock = (self.work / _LOCK).open("w", encoding="ascii")
         except OSError as error:
             raise InputError(f"{self.out}: {error.strerror}", str(self.out)) from None
-        self._continue()
-        self._sweep()
-        return self
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            lock.close()
+            what = "another run is filling this folder" if isinstance(error, BlockingIOError) else error.strerror
+            raise InputError(f"{self.out}: {what}", str(self.out)) from None
+        return lock
 
     def _continue(self) -> None:
         """Takes up the notes of an earlier run, or starts anew."""
@@ -146,14 +158,16 @@ class Workshop:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """Leaves what a later run can use: after an error the steps that were done, after none nothing."""
-        if kind is not None and self._state["steps"]:
-            self._sweep()
-        else:
-            shutil.rmtree(self.work)
-            if kind is not None and self._new:
-                with suppress(OSError):  # there is something in it
-                    self.out.rmdir()
-        if self._lock is not None:
+        assert self._lock is not None  # we are inside
+        try:
+            if kind is not None and any(step["files"] for step in self._state["steps"].values()):
+                self._sweep()
+            else:
+                shutil.rmtree(self.work)
+                if kind is not None and self._new:
+                    with suppress(OSError):  # there is something in it
+                        self.out.rmdir()
+        finally:
             self._lock.close()
 
 

@@ -75,7 +75,9 @@ def value(content: Any) -> str:
         return str(content).lower()
     if isinstance(content, (list, tuple)):
         return "[" + ", ".join(map(value, content)) + "]"
-    return repr(content)
+    if isinstance(content, (int, float)):  # NumPy's floats, too, which print themselves otherwise
+        return (int if isinstance(content, int) else float).__repr__(content)
+    raise TypeError(f"TOML has no word for {content!r}")
 
 
 def _string(text: str) -> str:

@@ -175,8 +175,8 @@ type LatticeArc = (u32, u32, String, (u32, u32), f64, Vec<(u32, f32)>);
 /// A phrase of an explained derivation: source span and words, target words, origin, features.
 type ExplainedStep = (usize, usize, String, String, &'static str, Vec<(u32, f32)>);
 
-/// Kind, name and options of a part.
-type PartFields = (String, String, Vec<(String, String)>);
+/// A part of a system: kind, name, options.
+type Described = (String, String, Vec<(String, String)>);
 
 /// Tables and features, without weights; shared by all threads.
 #[pyclass(frozen, module = "dragoman._core")]
@@ -212,7 +212,7 @@ impl NativeSystem {
     fn new(
         py: Python<'_>,
         tables: Vec<String>,
-        parts: Vec<PartFields>,
+        parts: Vec<Described>,
         rules: Vec<own::RuleParts>,
         states: Vec<own::StateParts>,
     ) -> PyResult<Self> {

@@ -135,11 +135,16 @@ impl RuleTable {
         self.inner.meta()
     }
 
-    /// Rules, source phrases, source words, target words, words of the longest source phrase, bytes of the file.
-    fn figures(&self) -> (usize, usize, usize, usize, usize, usize) {
+    /// Rules, source words, target words, words of the longest source phrase, bytes of the file.
+    fn figures(&self) -> (usize, usize, usize, usize, usize) {
         let table = &self.inner;
         let words = (table.source_words(), table.target_words());
-        (table.len(), table.phrases(), words.0, words.1, table.longest_source(), table.file_size())
+        (table.len(), words.0, words.1, table.longest_source(), table.file_size())
+    }
+
+    /// Number of source phrases that have rules; reads all nodes.
+    fn phrases(&self, py: Python<'_>) -> usize {
+        py.detach(|| self.inner.phrases())
     }
 
     /// A hash of the contents.

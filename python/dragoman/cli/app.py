@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import click
 
 from dragoman._core import VERSION
-from dragoman.cli import align, clusters, corpus, lm, nbest, rules, score, train, translate, tune
 from dragoman.cli.arguments import Command
 from dragoman.errors import DragomanError
 
@@ -19,7 +19,43 @@ __all__ = ["main"]
 _HELP = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
 
-@click.group(context_settings=_HELP, epilog="Exit codes: 0 done, 1 bad input, 2 wrong usage.")
+_COMMANDS = {
+    "train": "train",
+    "translate": "translate",
+    "score": "score",
+    "compare": "score",
+    "tune": "tune",
+    "rerank": "tune",
+    "nbest": "nbest",
+    "lm": "lm",
+    "align": "align",
+    "model": "translate",
+    "rules": "rules",
+    "classes": "clusters",
+    "clean": "corpus",
+    "tokenize": "corpus",
+    "detokenize": "corpus",
+    "truecase": "corpus",
+}
+"""The module in `dragoman.cli` that has each command: it is imported when the command is asked for."""
+
+
+class _Commands(click.Group):
+    """Commands that are imported on use, so that each starts as fast as what it needs itself."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """All names."""
+        return sorted({*super().list_commands(ctx), *_COMMANDS})
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """One command."""
+        if cmd_name not in _COMMANDS:
+            return super().get_command(ctx, cmd_name)
+        found = getattr(import_module(f"dragoman.cli.{_COMMANDS[cmd_name]}"), cmd_name)
+        return found if isinstance(found, click.Command) else None
+
+
+@click.group(cls=_Commands, context_settings=_HELP, epilog="Exit codes: 0 done, 1 bad input, 2 wrong usage.")
 @click.version_option(VERSION, prog_name="dragoman")
 def dragoman() -> None:
     """Feature-rich statistical machine translation on plain CPUs.
@@ -48,24 +84,6 @@ def completion(shell: str) -> None:
     if make is None:
         raise click.UsageError(f"no completion for {shell}")
     click.echo(make(dragoman, {}, "dragoman", "_DRAGOMAN_COMPLETE").source())
-
-
-dragoman.add_command(train.train)
-dragoman.add_command(translate.translate)
-dragoman.add_command(score.score)
-dragoman.add_command(score.compare)
-dragoman.add_command(tune.tune)
-dragoman.add_command(tune.rerank)
-dragoman.add_command(nbest.nbest)
-dragoman.add_command(lm.lm)
-dragoman.add_command(align.align)
-dragoman.add_command(translate.model)
-dragoman.add_command(rules.rules)
-dragoman.add_command(clusters.classes)
-dragoman.add_command(corpus.clean)
-dragoman.add_command(corpus.tokenize)
-dragoman.add_command(corpus.detokenize)
-dragoman.add_command(corpus.truecase)
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -61,6 +61,8 @@ pub struct Table {
     head: Head,
     path: String,
     width: usize,
+    /// Where the sections are, at hand for every look-up.
+    places: [(usize, usize); SECTIONS],
 }
 
 /// Types that any bytes are a value of.
@@ -88,7 +90,11 @@ impl Table {
         // the file under a running program gets wrong rules; our own writer never does (it renames).
         let map = unsafe { memmap2::Mmap::map(&file) }.map_err(fail)?;
         let head = file::parse(&map, &name)?;
-        let table = Self { width: head.columns.len(), map, head, path: name };
+        let mut places = [(0, 0); SECTIONS];
+        for (place, (range, _)) in places.iter_mut().zip(&head.sections) {
+            *place = (range.start, range.end);
+        }
+        let table = Self { width: head.columns.len(), map, head, path: name, places };
         if table.fits() { Ok(table) } else { Err(table.damaged("its sections do not fit together")) }
     }
 
@@ -115,7 +121,8 @@ impl Table {
     }
 
     fn bytes(&self, section: Section) -> &[u8] {
-        &self.map[self.head.sections[section as usize].0.clone()]
+        let (from, to) = self.places[section as usize];
+        &self.map[from..to]
     }
 
     fn slice<T: Plain>(&self, section: Section) -> &[T] {
@@ -261,7 +268,7 @@ impl Table {
         self.len() == 0
     }
 
-    /// Number of source phrases that have rules.
+    /// Number of source phrases that have rules; looks at every node.
     pub fn phrases(&self) -> usize {
         self.slice::<Record>(Section::Nodes).iter().filter(|record| record[3] > 0).count()
     }
