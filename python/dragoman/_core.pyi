@@ -25,6 +25,7 @@ __all__ = [
     "NativeMetric",
     "NativeReferences",
     "NativeSystem",
+    "NativeWeights",
     "NbestReader",
     "NbestWriter",
     "RuleTable",
@@ -568,6 +569,10 @@ _Demands: TypeAlias = tuple[list[tuple[int, int, str, float]], bool, list[int], 
 _Translations: TypeAlias = tuple[_I64, Texts, _F64, _I64, npt.NDArray[np.uint32], _F64, Texts, Texts, list[bool]]
 
 @final
+class NativeWeights:
+    """Weights that are ready for a system."""
+
+@final
 class NativeSystem:
     def __new__(
         cls,
@@ -582,26 +587,30 @@ class NativeSystem:
     def names(self) -> Names: ...
     @property
     def dense(self) -> int: ...
+    @property
+    def sets(self) -> list[str]: ...
+    def unknown(self, names: Names) -> str | None: ...
+    def weights(self, names: Names, values: _F64) -> NativeWeights: ...
     def translate(
         self,
         lines: Texts,
-        weights: _F64,
+        weights: NativeWeights,
         settings: object,
         demands: list[_Demands] | None = None,
         targets: Texts | None = None,
         threads: int | None = None,
     ) -> _Translations: ...
     def explain(
-        self, line: str, weights: _F64, settings: object, demands: _Demands | None = None
+        self, line: str, weights: NativeWeights, settings: object, demands: _Demands | None = None
     ) -> tuple[float, list[tuple[int, int, str, str, str, list[tuple[int, float]]]]]: ...
     def lattice(
-        self, line: str, weights: _F64, settings: object, demands: _Demands | None = None
+        self, line: str, weights: NativeWeights, settings: object, demands: _Demands | None = None
     ) -> tuple[int, list[int], list[tuple[int, int, str, tuple[int, int], float, list[tuple[int, float]]]]]: ...
 
 @final
 class TranslationStream:
     def __new__(
-        cls, system: NativeSystem, weights: _F64, settings: object, threads: int, window: int
+        cls, system: NativeSystem, weights: NativeWeights, settings: object, threads: int, window: int
     ) -> TranslationStream: ...
     def push(self, line: str, demands: _Demands | None = None) -> bool: ...
     def close(self) -> None: ...
@@ -617,6 +626,7 @@ class ClassCounts:
     @staticmethod
     def of_texts(texts: Texts, factor: int | None) -> ClassCounts: ...
     def figures(self) -> tuple[int, int, int, int]: ...
+    def frequent(self, size: int) -> list[tuple[str, int]]: ...
     def cluster(
         self,
         classes: int,

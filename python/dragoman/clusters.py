@@ -136,6 +136,10 @@ class Counts:
             self._counts = ClassCounts.of_texts(text if isinstance(text, Texts) else Texts(text), factor)
         self.words, self.tokens, self.sentences, self.empty = self._counts.figures()
 
+    def frequent(self, size: int = 1000) -> list[tuple[str, int]]:
+        """The most frequent words with their counts; equals in byte order."""
+        return self._counts.frequent(size)
+
     def train(
         self,
         classes: int = 50,

@@ -19,10 +19,11 @@ from typing import Any
 import numpy as np
 
 from dragoman import own
-from dragoman._core import NativeSystem, TranslationStream
+from dragoman._core import NativeSystem, NativeWeights, TranslationStream
 from dragoman.config import closest
 from dragoman.errors import OptionError
-from dragoman.model import Model, Option, Part
+from dragoman.features import extended
+from dragoman.model import Model, Option, Part, is_file
 from dragoman.own import RuleFeature, StateFeature
 from dragoman.text import Preparation
 from dragoman.types import F64, I64, Candidates, Features, Hypotheses, Metric, Names, Texts, Weights
@@ -168,8 +169,9 @@ class Lattice:
 class Decoder:
     """Translates with a model. The tables are mapped and shared; weights may change with every call.
 
-    `model` is a folder that `dragoman train` made, or an opened `Model`. All methods take and give words between blanks
-    as the model has them; `text` leads from plain text to these and back:
+    `model` is a folder that `dragoman train` made, or an opened `Model`. `features` adds sparse feature sets, such as
+    `pt,al,lo,sparse-hrm:words=80,classes=50+20` (see `dragoman.features`). All methods take and give words between
+    blanks as the model has them; `text` leads from plain text to these and back:
 
         decoder.text.after(decoder.translate(decoder.text.before(["Ein Haus."])))
     """
@@ -179,22 +181,25 @@ class Decoder:
         model: str | PathLike[str] | Model,
         *,
         weights: Weights | None = None,
+        features: str | None = None,
         search: Search | None = None,
         threads: int | None = None,
         extra: Sequence[RuleFeature | StateFeature] = (),
     ) -> None:
-        self.model = model if isinstance(model, Model) else Model.open(model)
+        opened = model if isinstance(model, Model) else Model.open(model)
+        self.model = extended(opened, features) if features else opened
         tables = [os.fspath(self.model.folder / name) for name in self.model.tables]
         rules, states = own.split(extra)
         self._system = NativeSystem(tables, [_native(self.model, part) for part in self.model.parts], rules, states)
         self._vocabulary: Names | None = None
-        self._prefixes = tuple(f"{name}:" for name, _, _ in rules)
         for _, _, asked in rules:
             asked.vocabulary = self.vocabulary
         self._names = self._system.names
         self.search = search if search is not None else _wanted(self.model)
         self.threads = threads
-        self.weights = self._checked(self.model.weights if weights is None else weights)
+        self._ready: tuple[Weights, NativeWeights] | None = None
+        self.weights = self.model.weights if weights is None else weights
+        self._native_weights(None)
 
     @cached_property
     def text(self) -> Preparation:
@@ -235,17 +240,20 @@ class Decoder:
         *,
         distinct: bool = True,
         features: bool = True,
+        phrases: bool = False,
         weights: Weights | None = None,
         demands: Sequence[Demands] | None = None,
     ) -> Candidates:
         """The best translations of each line with features, scores and alignments, sorted by score.
 
-        `distinct` lists every text once, by its best derivation.
+        `distinct` lists every text once, by its best derivation. `phrases` writes the phrases of each derivation to
+        `extra`, as `0-2:0-1`: the source words from 0 up to 2 became the target words from 0 up to 1; `!` marks those
+        that no table has.
         """
         if size < 1:
             raise OptionError(f"expected a list of at least 1 translation, found {size}")
         settings = replace(self._settings(), size=size, distinct=distinct, features=features)
-        return self._run(lines, weights, settings, demands)
+        return self._run(lines, weights, settings, demands, phrases=phrases)
 
     def force(
         self,
@@ -268,9 +276,9 @@ class Decoder:
 
     def explain(self, line: str, *, weights: Weights | None = None, demands: Demands | None = None) -> Derivation:
         """The best derivation of a line with every feature's value."""
-        used = self._checked(weights) if weights is not None else self.weights
+        used = weights if weights is not None else self.weights
         wanted = None if demands is None else demands._native()
-        score, steps = self._system.explain(line, used.align(self.names), self._settings(), wanted)
+        score, steps = self._system.explain(line, self._native_weights(weights), self._settings(), wanted)
         names = self.names
         phrases = [
             Phrase(start, end, source, text, origin, _named(names, rows))
@@ -287,10 +295,9 @@ class Decoder:
         demands: Demands | None = None,
     ) -> Lattice:
         """The recombined search graph of a line."""
-        used = self._checked(weights) if weights is not None else self.weights
         settings = replace(self._settings(), features=features)
         wanted = None if demands is None else demands._native()
-        nodes, finals, arcs = self._system.lattice(line, used.align(self.names), settings, wanted)
+        nodes, finals, arcs = self._system.lattice(line, self._native_weights(weights), settings, wanted)
         names = self.names
         made = [Arc(a, b, text, span, score, _named(names, rows)) for a, b, text, span, score, rows in arcs]
         return Lattice(nodes, finals, made)
@@ -308,10 +315,10 @@ class Decoder:
 
         Each item is the list of one line, as `nbest` gives it.
         """
-        used = self._checked(weights) if weights is not None else self.weights
+        ready = self._native_weights(weights)
         settings = replace(self._settings(), size=size, distinct=distinct, features=features)
         threads = self.threads or os.cpu_count() or 1
-        pool = TranslationStream(self._system, used.align(self.names), settings, threads, 64 * threads)
+        pool = TranslationStream(self._system, ready, settings, threads, 64 * threads)
         failed: list[BaseException] = []
 
         def feed() -> None:
@@ -339,15 +346,19 @@ class Decoder:
     def _settings(self) -> _Settings:
         return _Settings(**{f.name: getattr(self.search, f.name) for f in fields(Search)})
 
-    def _checked(self, weights: Weights) -> Weights:
-        """Refuses weights of features that the model does not have."""
-        names = self.names
-        for name in weights.names.to_list():
-            if names.get(name) is None and name.startswith(self._prefixes):
-                names.intern(name)  # a sparse feature of a rule feature in Python
-            if names.get(name) is None:
-                raise OptionError(f"the model has no feature `{name}`; {closest(name, self.dense)}")
-        return weights
+    def _native_weights(self, weights: Weights | None) -> NativeWeights:
+        """Weights as the search wants them; those of features that the model cannot have are an error."""
+        used = self.weights if weights is None else weights
+        if self._ready is not None and self._ready[0] is used:
+            return self._ready[1]
+        name = self._system.unknown(used.names)
+        if name is not None:
+            known = [*self.dense, *(f"{prefix}:..." for prefix in self._system.sets)]
+            raise OptionError(f"the model has no feature `{name}`; {closest(name, known)}")
+        ready = self._system.weights(used.names, used.values)
+        if weights is None:
+            self._ready = used, ready
+        return ready
 
     def _run(
         self,
@@ -357,21 +368,21 @@ class Decoder:
         demands: Sequence[Demands] | None,
         targets: Texts | None = None,
         threads: int | None = None,
+        phrases: bool = False,
     ) -> Candidates:
-        used = self._checked(weights) if weights is not None else self.weights
+        ready = self._native_weights(weights)
         texts = _texts(lines)
         if demands is not None and len(demands) != len(texts):
             raise OptionError(f"expected demands for each of {len(texts)} lines, found {len(demands)}")
         wanted = None if demands is None else [d._native() for d in demands]
-        columns = self._system.translate(
-            texts, used.align(self.names), settings, wanted, targets, threads or self.threads
-        )
-        return self._candidates(columns, Texts([str(i) for i in range(len(texts))]))
+        columns = self._system.translate(texts, ready, settings, wanted, targets, threads or self.threads)
+        return self._candidates(columns, Texts([str(i) for i in range(len(texts))]), phrases)
 
-    def _candidates(self, columns: Any, ids: Texts) -> Candidates:
-        starts, texts, scores, rows, features, values, links, _, _ = columns
+    def _candidates(self, columns: Any, ids: Texts, phrases: bool = False) -> Candidates:
+        starts, texts, scores, rows, features, values, links, segments, _ = columns
         listed = Features(self.names, rows, features, values)
-        return Candidates(ids, starts, texts, listed, totals=scores, alignments=links)
+        extra = segments if phrases else None
+        return Candidates(ids, starts, texts, listed, totals=scores, alignments=links, extra=extra)
 
 
 class DecoderSource:
@@ -407,9 +418,9 @@ def _texts(lines: Sequence[str] | Texts) -> Texts:
 
 
 def _native(model: Model, part: Part) -> tuple[str, str, list[tuple[str, str]]]:
-    options = {**part.options}
-    if "path" in options:
-        options["path"] = os.fspath(model.folder / str(options["path"]))
+    options = {
+        name: os.fspath(model.folder / str(value)) if is_file(name) else value for name, value in part.options.items()
+    }
     return part.kind, part.name, [(name, _plain(value)) for name, value in options.items()]
 
 

@@ -19,10 +19,11 @@ from dragoman.errors import InputError
 from dragoman.files import write_bytes
 from dragoman.types import Weights
 
-__all__ = ["FORMAT", "MANIFEST", "WEIGHTS", "Model", "Part", "file_hash", "seal"]
+__all__ = ["FORMAT", "MANIFEST", "WEIGHTS", "Model", "Part", "file_hash", "is_file", "seal"]
 
 MANIFEST = "model.toml"
 WEIGHTS = "weights.toml"
+_FILES = frozenset({"path", "only", "tags", "classes", "source_words", "target_words"})
 FORMAT = 1
 """Of `model.toml`; it changes when folders of before cannot be read any more."""
 _SECTIONS = {"format", "version", "tables", "features", "search", "text", "made", "files"}
@@ -35,7 +36,7 @@ class Part:
     """One part of a model: a kind of feature, what it is called, and its options.
 
     Kinds are `scores` (columns of a rule table), `lm`, `distortion`, `reordering`, `word-penalty`, `phrase-penalty`
-    and `unknown-penalty`. A `path` is a file in the model's folder.
+    and `unknown-penalty`, and the sparse sets of `dragoman.features`. A `path` is a file in the model's folder.
     """
 
     kind: str
@@ -144,6 +145,11 @@ def _part(manifest: Path, entry: Mapping[str, Any]) -> Part:
     return Part(str(entry["kind"]), str(entry["name"]), options)
 
 
+def is_file(option: str) -> bool:
+    """Whether an option of a part is a file, which stands in the model's folder unless its name is absolute."""
+    return option in _FILES or option.startswith(("source.", "target."))
+
+
 def file_hash(path: Path) -> str:
     """The hash of a file's content."""
     whole = hashlib.blake2b(digest_size=16)
@@ -170,7 +176,8 @@ def seal(
     """
     path = Path(folder)
     weights.save(path / WEIGHTS, Weights.of(initial))
-    named = [str(part.options["path"]) for part in parts if "path" in part.options]
+    given = [str(value) for part in parts for option, value in part.options.items() if is_file(option)]
+    named = [name for name in given if not Path(name).is_absolute()]  # a file from elsewhere is not the model's
     names = list(dict.fromkeys([*tables, *named, *extra]))
     files = [{"path": name, "bytes": (path / name).stat().st_size, "hash": file_hash(path / name)} for name in names]
     content = {

@@ -19,7 +19,7 @@ from dragoman._core import VERSION
 from dragoman.align import Links
 from dragoman.eflomal import align_with_eflomal
 from dragoman.errors import InputError, OptionError
-from dragoman.files import read_parallel, write_bytes
+from dragoman.files import read_parallel, write_bytes, write_text
 from dragoman.model import MANIFEST, WEIGHTS, Model, Part, file_hash, seal
 from dragoman.steps import Made, Step, Workshop
 
@@ -303,7 +303,10 @@ class _Run:
                 found.save(self.work / name)
                 files.append(name)
                 means[name] = found.mean
-                self.progress("classes", len(files), 2 * len(self.options.classes))
+                self.progress("classes", len(means), 2 * len(self.options.classes))
+            # For features that look at the most frequent words.
+            write_text(self.work / f"{side}.words", [f"{word}\t{count}" for word, count in counts.frequent()])
+            files.append(f"{side}.words")
         return files, {"likelihood": means}
 
     def _maxent(self) -> Made:
@@ -318,6 +321,8 @@ def _seal(folder: Path, o: Options, files: Sequence[str], made: dict[str, Any]) 
     """Describes the model: features and start weights, and how text is prepared for it."""
     parts, weights = _features(o.reordering)
     text = {} if o.alignments else _text(o.corpus)
+    for left in folder.glob(".*.partial"):  # by a run that was killed right here
+        left.unlink()
     return seal(
         folder,
         tables=["rules"],

@@ -49,7 +49,8 @@ def random_table(rng: random.Random, size: int) -> dict[tuple[str, ...], dict[tu
     for _ in range(size):
         source = tuple(rng.choices(SOURCE[:-1], k=rng.choice([1, 1, 1, 2, 2, 3])))
         target = tuple(rng.choices(TARGET, k=rng.choice([1, 1, 2, 3])))
-        table.setdefault(source, {})[target] = logs(rng, 8)
+        # Few different orientation scores, so that rules agree in some of them and not in others.
+        table.setdefault(source, {})[target] = logs(rng, 2) + rng.choices([0.2, 0.5, 0.9], k=6)
     return table
 
 

@@ -67,7 +67,8 @@ def test_a_model_translates(pair: Pair, tmp_path: Path) -> None:
     names = {path.name for path in (tmp_path / "m").iterdir()}
     model = Model.open(tmp_path / "m")
     assert names == {*model.files, "model.toml", "weights.toml", "report.json"}
-    assert {"rules", "lm", "aligner", "source.4.classes", "target.4.classes"} == set(model.files)
+    made = {f"{side}.{file}" for side in ("source", "target") for file in ("4.classes", "words")}
+    assert {"rules", "lm", "aligner", *made} == set(model.files)
     model.verify()
     assert {*(tmp_path.iterdir())} == {tmp_path / "m", *pair}
 
@@ -203,9 +204,11 @@ def test_steps_that_are_done_are_not_done_again(pair: Pair, tmp_path: Path) -> N
         train(*pair, tmp_path / "m", SMALL, progress=stop)
     assert names() == kept
     (work / ".target.4.classes.1.partial").write_bytes(b"left by a killed run")
+    (tmp_path / "m" / ".model.toml.1.partial").write_bytes(b"left by a killed run")
     trained = train(*pair, tmp_path / "m", SMALL, progress=look)
     assert [step.reused for step in trained.steps] == [True, True, True, True, False]
     assert not work.exists()
+    assert not [path.name for path in (tmp_path / "m").iterdir() if path.name.startswith(".")]
 
 
 def test_two_runs_at_once(pair: Pair, tmp_path: Path) -> None:

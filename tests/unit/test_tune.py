@@ -281,7 +281,7 @@ def test_a_split_shares_out_all_sentences() -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        (["--refs", "dev.ref"], 2, "Missing option '--nbest'"),
+        (["--refs", "dev.ref"], 2, "expected --nbest"),
         (["--nbest", "dev.nbest"], 2, "missing --refs"),
         (["--nbest", "none", "--refs", "dev.ref"], 1, "none: No such file"),
         (

@@ -132,7 +132,7 @@ def test_batches_equal_the_native_epoch() -> None:
     setting = judged(size=1000)
     pool = setting.source.pool  # type: ignore[attr-defined]
     for updater in ("adagrad", "sgd", "arow"):
-        tuner = Online(objective="hope-fear", updater=updater, batch=9, epochs=2, rate=0.05)  # type: ignore[arg-type]
+        tuner = Online(objective="hope-fear", updater=updater, batch=9, epochs=2, rate=0.05)
         first = np.full(pool.width, 0.1)
         from dragoman.tune.base import Limits
 
@@ -182,7 +182,7 @@ def slow_mira(setting: Judged, tuner: Mira, first: F64, epochs: int, seed: int) 
                 weights = weights + min(tuner.c, loss / (d @ d)) * d
                 vectors.append(weights.copy())
         corpus = {i: float(np.sum(q)) for i, q in seen.items()}
-        answer = np.mean(vectors, axis=0)
+        answer: F64 = np.mean(vectors, axis=0)
     return answer
 
 

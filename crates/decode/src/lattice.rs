@@ -2,6 +2,7 @@
 
 use crate::search::{Graph, Ready};
 use crate::translate::Extractor;
+use dragoman_base::Names;
 
 /// An arc of a lattice.
 #[derive(Debug, Clone, PartialEq)]
@@ -21,7 +22,7 @@ pub struct Phrase {
 }
 
 /// Nodes 0 (the start) up to `nodes`; arcs in order of the node that they reach.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default)]
 pub struct Lattice {
     /// Number of nodes.
     pub nodes: usize,
@@ -29,6 +30,8 @@ pub struct Lattice {
     pub finals: Vec<u32>,
     /// Arcs.
     pub arcs: Vec<Phrase>,
+    /// Names of features that the system did not have: numbers from [`crate::feature::OWN`] on.
+    pub own: Names,
 }
 
 impl Lattice {
@@ -56,6 +59,7 @@ impl Lattice {
                 made.arcs.push(phrase(&mut extractor, ready, graph, arc, (from, number[node]), features));
             }
         }
+        made.own = extractor.own().clone();
         made.finals = graph.finals.iter().map(|&end| number[end as usize]).collect();
         made
     }

@@ -11,6 +11,7 @@ pub mod search;
 mod sentence;
 mod system;
 mod translate;
+mod weights;
 
 pub use lattice::{Lattice, Phrase};
 pub use nbest::Nbest;
@@ -18,3 +19,4 @@ pub use options::{Choice, Collector, Opt, Options, Origin, Span};
 pub use sentence::{Forced, Input, Sentence};
 pub use system::System;
 pub use translate::{Extractor, Hypothesis, Segment, Settings, Translation, search, translate};
+pub use weights::Weights;

@@ -1,10 +1,13 @@
 //! A translation system: tables and features, shared by all threads, without weights.
 
 use crate::feature::own::BatchFeature;
-use crate::feature::{Builder, Part, RuleFeature, StateFeature};
-use dragoman_base::{Names, Result};
+use crate::feature::sparse::{Locals, Set};
+use crate::feature::{Builder, OWN, Part, RuleFeature, SETS, StateFeature};
+use crate::weights::Weights;
+use dragoman_base::{Error, Names, Result};
 use dragoman_rules::Table;
 use std::path::Path;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, RwLock};
 
 /// A rule table and how its target words are numbered in the system.
@@ -33,6 +36,11 @@ pub struct System {
     pub(crate) rule_features: Vec<Box<dyn RuleFeature>>,
     pub(crate) state_features: Vec<Box<dyn StateFeature>>,
     pub(crate) batch_features: Vec<Box<dyn BatchFeature>>,
+    /// Sparse sets that look at rules alone.
+    pub(crate) locals: Locals,
+    sets: Vec<Set>,
+    /// How many weights there have been.
+    epochs: AtomicU32,
 }
 
 impl System {
@@ -41,7 +49,7 @@ impl System {
         Self::open_with(tables, parts, |_| Ok(()))
     }
 
-    /// The same with features that no description names, which `more` adds.
+    /// The same with features that no description names, which `more` adds after the dense ones and before the sparse.
     pub fn open_with(
         tables: &[String],
         parts: &[Part],
@@ -58,15 +66,29 @@ impl System {
                 RuleTable { rules: Arc::clone(rules), target }
             })
             .collect();
-        let mut builder = Builder::new(opened, vocabulary);
-        for part in parts {
+        let mut builder = Builder::new(opened.clone(), vocabulary);
+        let sparse = |part: &&Part| SETS.iter().any(|(kind, _)| *kind == part.kind);
+        for part in parts.iter().filter(|part| !sparse(part)) {
             builder.add(part)?;
         }
         more(&mut builder)?;
-        let Builder { vocabulary, names, rules: rule_features, states: state_features, batches, .. } =
-            builder;
-        let (dense, names) = (names.len(), Arc::new(RwLock::new(names)));
-        Ok(Self { tables, vocabulary, names, dense, rule_features, state_features, batch_features: batches })
+        let dense = builder.names.read().expect("no panic while locked").len();
+        for part in parts.iter().filter(sparse) {
+            builder.add(part)?;
+        }
+        let Builder { vocabulary, names, rules, states, batches, sets, locals, .. } = builder;
+        Ok(Self {
+            tables,
+            vocabulary,
+            dense,
+            rule_features: rules,
+            state_features: states,
+            batch_features: batches,
+            locals: Locals::new(locals, Arc::clone(&names), opened),
+            names,
+            sets,
+            epochs: AtomicU32::new(1),
+        })
     }
 
     /// The names of all features; the dense ones come first.
@@ -87,5 +109,70 @@ impl System {
     /// The target words of all tables.
     pub fn vocabulary(&self) -> &Names {
         &self.vocabulary
+    }
+
+    /// The sparse sets.
+    pub fn sets(&self) -> &[Set] {
+        &self.sets
+    }
+
+    /// The sparse set that a name belongs to.
+    fn set_of(&self, name: &str) -> Option<usize> {
+        let (prefix, _) = name.split_once(':')?;
+        self.sets.iter().position(|set| set.prefix == prefix)
+    }
+
+    /// The first of some names that no feature of this system can have.
+    pub fn unknown<'n>(&self, names: &'n Names) -> Option<&'n str> {
+        let own = self.names.read().expect("no panic while locked");
+        let known =
+            |name: &str| own.get(name).is_some() || self.set_of(name).is_some_and(|set| self.sets[set].open);
+        names.texts().iter().find(|name| !known(name))
+    }
+
+    /// Gets weights ready; `given` are their names, the system's own unless told. Names of open sets are filed.
+    pub fn weights(&self, given: Option<&Names>, values: &[f64]) -> Result<Weights> {
+        let mut own = self.names.write().expect("no panic while locked");
+        let mut ready = vec![0.0; own.len()];
+        let mut sets = vec![Vec::new(); self.sets.len()];
+        for (at, &value) in values.iter().enumerate().filter(|(_, value)| **value != 0.0) {
+            let id = match given {
+                None => at as u32,
+                Some(names) => {
+                    let name = names.name(at as u32);
+                    let open = || self.set_of(name).is_some_and(|set| self.sets[set].open);
+                    match own.get(name) {
+                        Some(id) => id,
+                        None if open() => own.intern(name),
+                        None => return Err(Error::Invalid(format!("the model has no feature `{name}`"))),
+                    }
+                }
+            } as usize;
+            if ready.len() <= id {
+                ready.resize(id + 1, 0.0);
+            }
+            ready[id] = value as f32;
+            if id >= self.dense
+                && let Some(set) = self.set_of(own.name(id as u32))
+            {
+                sets[set].push(id as u32);
+            }
+        }
+        let epoch = self.epochs.fetch_add(1, Ordering::Relaxed);
+        Ok(Weights::new(ready, epoch, sets))
+    }
+
+    /// Files a list's own names: the system's number for each of its numbers.
+    pub fn file(&self, own: &Names) -> Vec<u32> {
+        if own.is_empty() {
+            return Vec::new();
+        }
+        let mut names = self.names.write().expect("no panic while locked");
+        own.texts().iter().map(|name| names.intern(name)).collect()
+    }
+
+    /// A number as the system has it, after [`System::file`].
+    pub fn filed(id: u32, own: &[u32]) -> u32 {
+        if id >= OWN { own[(id - OWN) as usize] } else { id }
     }
 }

@@ -1,13 +1,15 @@
 //! One sentence from input to hypotheses.
 
-use crate::feature::{Context, StateFeature};
+use crate::feature::{Context, OWN, Stacks, StateFeature};
 use crate::nbest::Nbest;
 use crate::options::{Choice, Collector, Options, Origin};
 use crate::search::{Graph, Limits, Ready, Search};
 use crate::sentence::{Input, Sentence};
 use crate::system::System;
-use dragoman_base::{Error, Result};
+use crate::weights::Weights;
+use dragoman_base::{Error, Names, Result};
 use rustc_hash::FxHashMap;
+use std::cell::RefCell;
 
 /// What to do with a sentence.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -48,7 +50,8 @@ pub struct Hypothesis {
     pub text: String,
     /// Model score: the product of weights and features, and the log probabilities of given translations.
     pub score: f64,
-    /// Features that are not zero, by number.
+    /// Features that fire: dense ones by number, sparse ones by name. Numbers from [`OWN`] on are names of the list's
+    /// own.
     pub features: Vec<(u32, f64)>,
     /// Phrases, in order of the target.
     pub segments: Vec<Segment>,
@@ -67,6 +70,8 @@ pub struct Translation {
     pub narrow: bool,
     /// Nodes of the search graph.
     pub nodes: usize,
+    /// Names that the system did not have.
+    pub own: Names,
 }
 
 /// Why a sentence may have no translation at all: nothing else leaves a word without an option.
@@ -77,7 +82,7 @@ const NO_WAY: &str = "no translation meets the demands: given translations overl
 pub fn search<T>(
     system: &System,
     input: &Input,
-    weights: &[f32],
+    weights: &Weights,
     settings: &Settings,
     target: Option<&dyn StateFeature>,
     see: impl FnOnce(&Ready<'_>, &Graph) -> T,
@@ -85,7 +90,8 @@ pub fn search<T>(
     input.check()?;
     let sentence = Sentence::new(input, &system.vocabulary);
     let options: Options = Collector::new(system, &sentence, weights, target, settings.choice).collect()?;
-    let context = Context { sentence: &sentence, options: &options, weights };
+    let stacks = RefCell::new(Stacks::default());
+    let context = Context { sentence: &sentence, options: &options, weights, stacks: &stacks };
     let ready = Ready::new(system, context, target);
     let mut graph = Search::new(&ready, settings.limits).run();
     ready.check()?;
@@ -107,13 +113,14 @@ pub fn search<T>(
 pub fn translate(
     system: &System,
     input: &Input,
-    weights: &[f32],
+    weights: &Weights,
     settings: &Settings,
     target: Option<&dyn StateFeature>,
 ) -> Result<Translation> {
     search(system, input, weights, settings, target, |ready, graph| {
-        let hypotheses = Extractor::new(ready, graph).extract(settings);
-        Translation { hypotheses, narrow: graph.narrow, nodes: graph.nodes.len() }
+        let mut extractor = Extractor::new(ready, graph);
+        let hypotheses = extractor.extract(settings);
+        Translation { hypotheses, narrow: graph.narrow, nodes: graph.nodes.len(), own: extractor.own }
     })
 }
 
@@ -123,21 +130,60 @@ pub struct Extractor<'a> {
     graph: &'a Graph,
     /// Features of arcs that were met.
     known: FxHashMap<u32, Vec<(u32, f32)>>,
+    /// Names that the system lacks.
+    own: Names,
+    /// Where features stand in lists: dense ones by number, then sparse ones by name.
+    ranks: FxHashMap<u32, u32>,
 }
 
 impl<'a> Extractor<'a> {
     /// For one sentence.
     pub fn new(ready: &'a Ready<'a>, graph: &'a Graph) -> Self {
-        Self { ready, graph, known: FxHashMap::default() }
+        let (known, ranks) = (FxHashMap::default(), FxHashMap::default());
+        Self { ready, graph, known, own: Names::new(), ranks }
+    }
+
+    /// Names that the system lacks, as far as they were met.
+    pub fn own(&self) -> &Names {
+        &self.own
     }
 
     /// The best hypotheses, sorted by their scores.
     pub fn extract(&mut self, settings: &Settings) -> Vec<Hypothesis> {
         let lists = Nbest::new(self.graph, self.ready.options(), settings.distinct);
+        let chosen: Vec<(f64, Vec<u32>)> = lists.take(settings.size).collect();
+        if settings.features {
+            self.rank(chosen.iter().flat_map(|(_, arcs)| arcs));
+        }
         let mut found: Vec<Hypothesis> =
-            lists.take(settings.size).map(|(score, arcs)| self.hypothesis(score, &arcs, settings)).collect();
+            chosen.iter().map(|(score, arcs)| self.hypothesis(*score, arcs, settings)).collect();
         found.sort_by(|a, b| b.score.total_cmp(&a.score));
         found
+    }
+
+    /// Orders all features of some arcs by name, so that nothing depends on how names came to their numbers.
+    fn rank<'b>(&mut self, arcs: impl Iterator<Item = &'b u32>) {
+        let mut ids: Vec<u32> = Vec::new();
+        for &arc in arcs {
+            if !self.known.contains_key(&arc) {
+                ids.extend(self.arc_features(arc).iter().map(|&(id, _)| id));
+            }
+        }
+        ids.sort_unstable();
+        ids.dedup();
+        let names = self.ready.system().names().read().expect("no panic while locked");
+        let dense = self.ready.system().dense() as u32;
+        let name = |id: u32| if id >= OWN { self.own.name(id - OWN) } else { names.name(id) };
+        let order = |id: u32| if id < dense { (id, "") } else { (dense, name(id)) };
+        ids.sort_by(|&a, &b| order(a).cmp(&order(b)));
+        let mut rank = 0;
+        let mut last = None;
+        for id in ids {
+            // A name that was filed meanwhile has two numbers.
+            rank += u32::from(last.is_some_and(|last| order(last) != order(id)));
+            last = Some(id);
+            self.ranks.insert(id, rank);
+        }
     }
 
     fn target(&self, arcs: &[u32]) -> Vec<u32> {
@@ -207,9 +253,10 @@ impl<'a> Extractor<'a> {
             all.extend(rows.iter().map(|&(id, value)| (id, f64::from(value))));
         }
         // A stable sort, so that equal derivations sum in the same order.
-        all.sort_by_key(|&(id, _)| id);
+        let ranks = &self.ranks;
+        all.sort_by_key(|(id, _)| ranks[id]);
         all.dedup_by(|next, kept| {
-            let same = next.0 == kept.0;
+            let same = ranks[&next.0] == ranks[&kept.0];
             if same {
                 kept.1 += next.1;
             }
@@ -220,11 +267,11 @@ impl<'a> Extractor<'a> {
 
     /// What fires on an arc.
     pub fn arc_features(&mut self, arc: u32) -> &[(u32, f32)] {
-        let Self { ready, graph, known } = self;
+        let Self { ready, graph, known, own, .. } = self;
         known.entry(arc).or_insert_with(|| {
-            let (mut rows, mut next) = (Vec::new(), vec![0; graph.stride]);
+            let mut rows = Vec::new();
             let from = graph.arcs[arc as usize].from;
-            ready.explain(&graph.step(arc, ready.options()), graph.state(from), &mut next, &mut rows);
+            ready.explain(&graph.step(arc, ready.options()), graph.state(from), &mut rows, own);
             rows
         })
     }

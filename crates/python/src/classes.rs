@@ -39,6 +39,17 @@ impl ClassCounts {
         (counts.len(), counts.tokens, counts.sentences, counts.empty)
     }
 
+    /// The most frequent words with their counts; equals in byte order.
+    fn frequent(&self, size: usize) -> Vec<(String, u32)> {
+        let counts = &self.inner;
+        let mut order: Vec<u32> = (0..counts.len() as u32).collect();
+        let rank =
+            |id: &u32| (std::cmp::Reverse(counts.unigrams[*id as usize]), counts.words.get(*id as usize));
+        order.sort_unstable_by(|a, b| rank(a).cmp(&rank(b)));
+        let word = |&id: &u32| (counts.words.get(id as usize).to_owned(), counts.unigrams[id as usize]);
+        order.iter().take(size).map(word).collect()
+    }
+
     /// Finds classes; gives them and the log-likelihood of the text. `effort` is starts, core, sweeps, cooling,
     /// iterations; `progress` is called now and then with the number of sweeps done.
     #[pyo3(signature = (classes, effort, seed, threads = None, progress = None))]

@@ -8,8 +8,8 @@ use dragoman_base::{Error, Result, Texts as BaseTexts};
 use dragoman_decode::feature::{Part, Reference, StateFeature};
 use dragoman_decode::search::Limits;
 use dragoman_decode::{
-    Choice, Forced, Hypothesis, Input, Lattice, Origin, Settings, System, Translation, markup, search,
-    translate,
+    Choice, Forced, Hypothesis, Input, Lattice, Origin, Settings, System, Translation, Weights, markup,
+    search, translate,
 };
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
@@ -115,11 +115,14 @@ impl Batch {
         Self { starts: vec![0], ..Self::default() }
     }
 
-    fn push(&mut self, translation: &Translation, dense: Option<usize>) {
+    /// Adds the translations of a sentence; `system` is given if features are listed.
+    fn push(&mut self, translation: &Translation, system: Option<&System>) {
+        // In order of the sentences, so that names get the same numbers however many threads there are.
+        let own = system.map_or_else(Vec::new, |system| system.file(&translation.own));
         for hypothesis in &translation.hypotheses {
             self.texts.push(&hypothesis.text);
             self.scores.push(hypothesis.score);
-            self.push_features(hypothesis, dense);
+            self.push_features(hypothesis, system.map(System::dense), &own);
             let links: Vec<String> = hypothesis.links.iter().map(|(s, t)| format!("{s}-{t}")).collect();
             self.links.push(&links.join(" "));
             self.phrases.push(&phrases(hypothesis));
@@ -129,7 +132,7 @@ impl Batch {
     }
 
     /// All dense features, zero or not, then the sparse ones that are not.
-    fn push_features(&mut self, hypothesis: &Hypothesis, dense: Option<usize>) {
+    fn push_features(&mut self, hypothesis: &Hypothesis, dense: Option<usize>, own: &[u32]) {
         if let Some(dense) = dense {
             let mut at = 0;
             for id in 0..dense as u32 {
@@ -139,7 +142,7 @@ impl Batch {
                 self.rows.push(id, value.unwrap_or(0.0));
             }
             for &(id, value) in hypothesis.features[at..].iter().filter(|(_, value)| *value != 0.0) {
-                self.rows.push(id, value);
+                self.rows.push(System::filed(id, own), value);
             }
         }
         self.rows.end_row();
@@ -184,8 +187,10 @@ pub struct NativeSystem {
     inner: Arc<System>,
 }
 
-fn weights_of(weights: &PyReadonlyArray1<'_, f64>) -> PyResult<Vec<f32>> {
-    Ok(weights.as_slice()?.iter().map(|&w| w as f32).collect())
+/// Weights that are ready for a system; made once, used for many sentences.
+#[pyclass(frozen, module = "dragoman._core")]
+pub struct NativeWeights {
+    inner: Arc<Weights>,
 }
 
 fn demand(target: Option<&Reference>) -> Option<&dyn StateFeature> {
@@ -243,6 +248,39 @@ impl NativeSystem {
         self.inner.dense()
     }
 
+    /// The first name that no feature of this system can have.
+    fn unknown(&self, names: &Names) -> Option<String> {
+        if Arc::ptr_eq(&names.inner, self.inner.names()) {
+            return None;
+        }
+        names.read(|names| self.inner.unknown(names).map(str::to_owned))
+    }
+
+    /// The prefixes of the sparse sets.
+    #[getter]
+    fn sets(&self) -> Vec<String> {
+        self.inner.sets().iter().map(|set| set.prefix.clone()).collect()
+    }
+
+    /// Gets weights ready for this system; the names of its sparse sets are filed.
+    fn weights(
+        &self,
+        py: Python<'_>,
+        names: &Names,
+        values: PyReadonlyArray1<'_, f64>,
+    ) -> PyResult<NativeWeights> {
+        let values = values.as_slice()?;
+        let run = || {
+            if Arc::ptr_eq(&names.inner, self.inner.names()) {
+                self.inner.weights(None, values)
+            } else {
+                names.read(|names| self.inner.weights(Some(names), values))
+            }
+        };
+        let inner = Arc::new(py.detach(run).map_err(to_py)?);
+        Ok(NativeWeights { inner })
+    }
+
     /// Translates sentences on all cores, or on `threads` of them.
     #[allow(clippy::too_many_arguments)] // one per column of the input
     #[pyo3(signature = (lines, weights, settings, demands=None, targets=None, threads=None))]
@@ -250,18 +288,18 @@ impl NativeSystem {
         &self,
         py: Python<'py>,
         lines: &Texts,
-        weights: PyReadonlyArray1<'py, f64>,
+        weights: &NativeWeights,
         settings: PySettings,
         demands: Option<Vec<Demands>>,
         targets: Option<&Texts>,
         threads: Option<usize>,
     ) -> PyResult<Columns<'py>> {
-        let weights = weights_of(&weights)?;
+        let weights = &weights.inner;
         let plan = settings.settings();
         let one = |i: usize| -> Result<Translation> {
             let target = targets.map(|targets| reference(targets.inner.get(i)));
             read(lines.inner.get(i), settings.markup, demands.as_ref().map(|d| &d[i]))
-                .and_then(|input| translate(&self.inner, &input, &weights, &plan, demand(target.as_ref())))
+                .and_then(|input| translate(&self.inner, &input, weights, &plan, demand(target.as_ref())))
                 .map_err(at_line(i))
         };
         let all =
@@ -273,9 +311,9 @@ impl NativeSystem {
             })
             .map_err(to_py)?;
         let mut batch = Batch::new();
-        let dense = settings.features.then(|| self.inner.dense());
+        let system = settings.features.then_some(&*self.inner);
         for translation in &done {
-            batch.push(translation, dense);
+            batch.push(translation, system);
         }
         Ok(batch.into_columns(py))
     }
@@ -286,22 +324,23 @@ impl NativeSystem {
         &self,
         py: Python<'_>,
         line: &str,
-        weights: PyReadonlyArray1<'_, f64>,
+        weights: &NativeWeights,
         settings: PySettings,
         demands: Option<Demands>,
     ) -> PyResult<(f64, Vec<ExplainedStep>)> {
-        let weights = weights_of(&weights)?;
+        let weights = &weights.inner;
         let plan = Settings { explain: true, features: true, size: 1, ..settings.settings() };
         let run = || -> Result<(Input, Translation)> {
             let input = read(line, settings.markup, demands.as_ref())?;
-            let translation = translate(&self.inner, &input, &weights, &plan, None)?;
+            let translation = translate(&self.inner, &input, weights, &plan, None)?;
             Ok((input, translation))
         };
         let (input, translation) = py.detach(run).map_err(to_py)?;
+        let own = self.inner.file(&translation.own);
         let Some(best) = translation.hypotheses.into_iter().next() else {
             return Err(invalid("this sentence has no derivation"));
         };
-        Ok((best.score, explained(&input, best)))
+        Ok((best.score, explained(&input, best, &own)))
     }
 
     /// The lattice of a sentence: number of nodes, final nodes, arcs.
@@ -310,26 +349,28 @@ impl NativeSystem {
         &self,
         py: Python<'_>,
         line: &str,
-        weights: PyReadonlyArray1<'_, f64>,
+        weights: &NativeWeights,
         settings: PySettings,
         demands: Option<Demands>,
     ) -> PyResult<(usize, Vec<u32>, Vec<LatticeArc>)> {
-        let weights = weights_of(&weights)?;
+        let weights = &weights.inner;
         let mut plan = settings.settings();
         plan.limits.keep = true;
         let run = || -> Result<Lattice> {
             let input = read(line, settings.markup, demands.as_ref())?;
-            search(&self.inner, &input, &weights, &plan, None, |ready, graph| {
+            search(&self.inner, &input, weights, &plan, None, |ready, graph| {
                 Lattice::new(ready, graph, settings.features)
             })
         };
-        let Lattice { nodes, finals, arcs } = py.detach(run).map_err(to_py)?;
-        let arcs = arcs.into_iter().map(|a| (a.from, a.to, a.text, a.span, a.score, a.features)).collect();
-        Ok((nodes, finals, arcs))
+        let Lattice { nodes, finals, arcs, own } = py.detach(run).map_err(to_py)?;
+        let own = self.inner.file(&own);
+        let arc =
+            |a: dragoman_decode::Phrase| (a.from, a.to, a.text, a.span, a.score, filed(a.features, &own));
+        Ok((nodes, finals, arcs.into_iter().map(arc).collect()))
     }
 }
 
-fn explained(input: &Input, best: Hypothesis) -> Vec<ExplainedStep> {
+fn explained(input: &Input, best: Hypothesis, own: &[u32]) -> Vec<ExplainedStep> {
     let words: Vec<&str> = best.text.split(' ').filter(|word| !word.is_empty()).collect();
     let steps = best.segments.iter().zip(best.steps).map(|(segment, features)| {
         let origin = match segment.origin {
@@ -344,10 +385,15 @@ fn explained(input: &Input, best: Hypothesis) -> Vec<ExplainedStep> {
             source,
             words[segment.target..segment.target_end].join(" "),
             origin,
-            features,
+            filed(features, own),
         )
     });
     steps.collect()
+}
+
+/// Numbers as the system has them.
+fn filed(rows: Vec<(u32, f32)>, own: &[u32]) -> Vec<(u32, f32)> {
+    rows.into_iter().map(|(id, value)| (System::filed(id, own), value)).collect()
 }
 
 fn pool(threads: usize) -> Result<rayon::ThreadPool> {
@@ -375,13 +421,14 @@ pub struct TranslationStream {
     done: Mutex<Done>,
     /// Grants a place for a sentence; given back when its translation is taken. Without a receiver all is over.
     places: (SyncSender<()>, Mutex<Option<Receiver<()>>>),
-    dense: Option<usize>,
+    /// Given if features are listed.
+    system: Option<Arc<System>>,
 }
 
 /// What all workers of a stream share.
 struct Shop {
     system: Arc<System>,
-    weights: Vec<f32>,
+    weights: Arc<Weights>,
     plan: Settings,
     marked: bool,
     jobs: Mutex<Receiver<Job>>,
@@ -414,16 +461,16 @@ impl TranslationStream {
     #[new]
     fn new(
         system: &NativeSystem,
-        weights: PyReadonlyArray1<'_, f64>,
+        weights: &NativeWeights,
         settings: PySettings,
         threads: usize,
         window: usize,
-    ) -> PyResult<Self> {
+    ) -> Self {
         let (send_job, jobs) = sync_channel::<Job>(window);
         let (send_done, results) = sync_channel(window);
         let shop = Arc::new(Shop {
             system: Arc::clone(&system.inner),
-            weights: weights_of(&weights)?,
+            weights: Arc::clone(&weights.inner),
             plan: settings.settings(),
             marked: settings.markup,
             jobs: Mutex::new(jobs),
@@ -433,12 +480,12 @@ impl TranslationStream {
             std::thread::spawn(move || shop.work(&done));
         }
         let (grant, taken) = sync_channel(window);
-        Ok(Self {
+        Self {
             jobs: Mutex::new((Some(send_job), 0)),
             done: Mutex::new(Done { results, early: BTreeMap::new(), next: 0 }),
             places: (grant, Mutex::new(Some(taken))),
-            dense: settings.features.then(|| system.inner.dense()),
-        })
+            system: settings.features.then(|| Arc::clone(&system.inner)),
+        }
     }
 
     /// Hands in a sentence; waits while the window is full. Says whether it was taken: not after `close` or `stop`.
@@ -488,7 +535,7 @@ impl TranslationStream {
         });
         let Some(result) = taken else { return Ok(None) };
         let mut batch = Batch::new();
-        batch.push(&result.map_err(to_py)?, self.dense);
+        batch.push(&result.map_err(to_py)?, self.system.as_deref());
         Ok(Some(batch.into_columns(py)))
     }
 }

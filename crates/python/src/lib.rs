@@ -40,7 +40,7 @@ mod _core {
     #[pymodule_export]
     use crate::corpus::{CorpusCleaner, TruecaseModel, normalise_lines, truecase_undo};
     #[pymodule_export]
-    use crate::decode::{NativeSystem, TranslationStream};
+    use crate::decode::{NativeSystem, NativeWeights, TranslationStream};
     #[pymodule_export]
     use crate::learn::{CandidateLists, JudgedLists, MiraRun};
     #[pymodule_export]

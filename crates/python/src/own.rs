@@ -1,13 +1,13 @@
 //! Features that users bring in Python: rule features are called once a sentence, state features are compiled.
 
-use dragoman_base::{Error, Names, Result};
+use dragoman_base::{Error, Result};
 use dragoman_decode::feature::Builder;
-use dragoman_decode::feature::own::{BatchFeature, Compiled, Function};
+use dragoman_decode::feature::own::{BatchFeature, Compiled, Fired, Function};
 use dragoman_decode::{Options, Origin, Sentence};
 use dragoman_rules::Table;
 use numpy::{IntoPyArray, PyReadonlyArray1};
 use pyo3::prelude::*;
-use std::sync::{Arc, RwLock};
+use std::sync::Arc;
 
 /// Name, dense features, and what to call.
 pub type RuleParts = (String, Vec<String>, Py<PyAny>);
@@ -41,6 +41,7 @@ pub fn add(rules: Vec<RuleParts>, states: Vec<StateParts>, tables: usize, to: &m
     }
     for (name, names, call) in rules {
         let features = names.iter().map(|name| to.dense(name)).collect::<Result<_>>()?;
+        to.set(&name, true)?;
         let (tables, columns) = (tables.clone(), columns.clone());
         to.add_batch(Rules { name, features, call, tables, columns });
     }
@@ -109,33 +110,25 @@ impl Rules {
         said.extract::<Said<'py>>()
     }
 
-    fn take(&self, said: &Said<'_>, names: &RwLock<Names>, out: &mut Vec<(u32, u32, f32)>) -> PyResult<()> {
+    fn take(&self, said: &Said<'_>, out: &mut Fired<'_>) -> PyResult<()> {
         let width = self.features.len().max(1);
         for (option, row) in said.0.as_slice()?.chunks_exact(width).enumerate() {
             for (&feature, &value) in self.features.iter().zip(row).filter(|(_, value)| **value != 0.0) {
-                out.push((option as u32, feature, value as f32));
+                out.add(option as u32, feature, value as f32);
             }
         }
         if let Some((options, sparse, values)) = &said.1 {
-            let mut names = names.write().expect("no panic while locked");
-            for ((&option, name), &value) in options.as_slice()?.iter().zip(sparse).zip(values.as_slice()?) {
-                out.push((option as u32, names.intern(name), value as f32));
-            }
+            let rows = options.as_slice()?.iter().zip(sparse).zip(values.as_slice()?);
+            out.named(rows.map(|((&option, name), &value)| (option as u32, name.as_str(), value as f32)));
         }
         Ok(())
     }
 }
 
 impl BatchFeature for Rules {
-    fn score(
-        &self,
-        sentence: &Sentence<'_>,
-        options: &Options,
-        names: &RwLock<Names>,
-        out: &mut Vec<(u32, u32, f32)>,
-    ) -> Result<()> {
+    fn score(&self, sentence: &Sentence<'_>, options: &Options, out: &mut Fired<'_>) -> Result<()> {
         Python::attach(|py| {
-            let said = self.ask(py, sentence, options).and_then(|said| self.take(&said, names, out));
+            let said = self.ask(py, sentence, options).and_then(|said| self.take(&said, out));
             said.map_err(|error| {
                 let message = error.value(py).to_string();
                 let own = message.contains(&self.name);

@@ -70,6 +70,11 @@ def _search_options(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.option("--model", "folder", metavar="FOLDER", help="A model that `dragoman train` made.")
 @click.option("--moses-ini", metavar="FILE", help="A Moses system instead; it is converted once and kept in a cache.")
 @click.option("--weights", "weights_file", metavar="FILE", help="Other weights than the model's own.")
+@click.option(
+    "--features",
+    metavar="SETS",
+    help="Sparse feature sets besides the model's own, e.g. pt,al,lo or sparse-hrm:words=80,classes=50+20.",
+)
 @click.option("--input", "source", default="-", metavar="FILE", help="Text, one sentence a line.  [default: stdin]")
 @click.option("--output", default="-", metavar="FILE", help="Where translations go.  [default: stdout]")
 @click.option(
@@ -96,6 +101,7 @@ def translate(
     folder: str | None,
     moses_ini: str | None,
     weights_file: str | None,
+    features: str | None,
     source: str,
     output: str,
     jsonl: bool,
@@ -127,7 +133,7 @@ def translate(
     _check_combination(
         size, nbest_out, mbr_metric, {"--explain": explain, "--lattice-out": lattice_out, "--target": target}
     )
-    decoder = _decoder(folder, moses_ini, weights_file, threads, search)
+    decoder = _decoder(folder, moses_ini, (weights_file, features), threads, search)
     plain = not (tokenized or jsonl or target or decoder.search.markup)
     lines = _prepared(decoder, _lines(source)) if plain else _lines(source)
     items = _jsonl(source) if jsonl else ((line, None) for line in lines)
@@ -191,13 +197,18 @@ def _write(
 
 
 def _decoder(
-    folder: str | None, moses_ini: str | None, weights_file: str | None, threads: int | None, search: dict[str, Any]
+    folder: str | None,
+    moses_ini: str | None,
+    what: tuple[str | None, str | None],
+    threads: int | None,
+    search: dict[str, Any],
 ) -> Decoder:
     if (folder is None) == (moses_ini is None):
         raise click.UsageError("expected either --model or --moses-ini")
     opened = cached(moses_ini) if moses_ini else Model.open(str(folder))
+    weights_file, features = what
     loaded = weights.load(weights_file) if weights_file else None
-    decoder = Decoder(opened, weights=loaded, threads=threads)
+    decoder = Decoder(opened, weights=loaded, features=features, threads=threads)
     given = {name: value for name, value in search.items() if value is not None}
     decoder.search = replace(decoder.search, **given)
     return decoder

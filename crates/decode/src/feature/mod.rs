@@ -12,20 +12,30 @@ mod penalty;
 mod reference;
 mod reordering;
 mod scores;
+pub mod sparse;
+mod stack;
 
-pub use build::{Builder, KINDS, Part};
+pub use build::{Builder, KINDS, Part, SETS};
 pub use reference::Reference;
+pub use reordering::Orientation;
+pub use stack::Stacks;
 
 use crate::coverage::Covered;
 use crate::options::{Opt, Options};
 use crate::sentence::Sentence;
+use crate::weights::Weights;
+use dragoman_base::Names;
+use std::cell::RefCell;
+
+/// Numbers from here on are names of the list's own, which the system's table does not have (yet).
+pub const OWN: u32 = 1 << 31;
 
 /// Takes what features say: in the beam only the weighted sum, for n-best lists every value.
 #[derive(Debug)]
 pub struct Sink<'a> {
     weights: &'a [f32],
     score: f32,
-    rows: Option<&'a mut Vec<(u32, f32)>>,
+    rows: Option<(&'a mut Vec<(u32, f32)>, &'a mut Names)>,
 }
 
 impl<'a> Sink<'a> {
@@ -34,17 +44,26 @@ impl<'a> Sink<'a> {
         Self { weights, score: 0.0, rows: None }
     }
 
-    /// Sums up and keeps each (feature, value).
-    pub fn collecting(weights: &'a [f32], rows: &'a mut Vec<(u32, f32)>) -> Self {
-        Self { weights, score: 0.0, rows: Some(rows) }
+    /// Sums up and keeps each (feature, value); names that the system lacks go to `own`.
+    pub fn collecting(weights: &'a [f32], rows: &'a mut Vec<(u32, f32)>, own: &'a mut Names) -> Self {
+        Self { weights, score: 0.0, rows: Some((rows, own)) }
     }
 
     /// A feature fires.
     #[inline]
     pub fn add(&mut self, feature: u32, value: f32) {
         self.score += self.weight(feature) * value;
-        if let Some(rows) = &mut self.rows {
+        if let Some((rows, _)) = &mut self.rows {
             rows.push((feature, value));
+        }
+    }
+
+    /// A feature fires that is known by name; one that `names` lacks weighs nothing.
+    pub fn named(&mut self, names: &Names, name: &str, value: f32) {
+        if let Some(feature) = names.get(name) {
+            self.add(feature, value);
+        } else if let Some((rows, own)) = &mut self.rows {
+            rows.push((OWN + own.intern(name), value));
         }
     }
 
@@ -126,7 +145,9 @@ pub struct Context<'a> {
     /// Its options.
     pub options: &'a Options,
     /// The weights of all features.
-    pub weights: &'a [f32],
+    pub weights: &'a Weights,
+    /// Stacks of source blocks, which all features that need them share.
+    pub stacks: &'a RefCell<Stacks>,
 }
 
 /// Depends on the derivation. Two hypotheses recombine if and only if coverage, last source position and all state

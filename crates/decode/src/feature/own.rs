@@ -1,7 +1,7 @@
 //! Features that users bring: rule features that see all options of a sentence at once, and state features that are
 //! compiled functions known by their address.
 
-use super::{Builder, Context, Prepared, Sink, StateFeature, Step};
+use super::{Builder, Context, OWN, Prepared, Sink, StateFeature, Step};
 use crate::options::Options;
 use crate::sentence::Sentence;
 use dragoman_base::{Names, Result};
@@ -12,14 +12,39 @@ use std::sync::RwLock;
 
 /// A rule feature that is asked once for all options of a sentence, before any is cut.
 pub trait BatchFeature: Send + Sync {
-    /// Says what fires: (option, feature, value), in any order. Sparse features name themselves in `names`.
-    fn score(
-        &self,
-        sentence: &Sentence<'_>,
-        options: &Options,
-        names: &RwLock<Names>,
-        out: &mut Vec<(u32, u32, f32)>,
-    ) -> Result<()>;
+    /// Says what fires, on any option, in any order.
+    fn score(&self, sentence: &Sentence<'_>, options: &Options, out: &mut Fired<'_>) -> Result<()>;
+}
+
+/// Takes what features say that see all options at once.
+#[derive(Debug)]
+pub struct Fired<'a> {
+    names: &'a RwLock<Names>,
+    /// Option, feature, value; features from [`OWN`] on are of `own`.
+    pub(crate) rows: Vec<(u32, u32, f32)>,
+    /// Names that the system lacks: no weight knows them.
+    pub(crate) own: Names,
+}
+
+impl<'a> Fired<'a> {
+    /// For one sentence; `names` are the system's.
+    pub fn new(names: &'a RwLock<Names>) -> Self {
+        Self { names, rows: Vec::new(), own: Names::new() }
+    }
+
+    /// A feature fires on an option.
+    pub fn add(&mut self, option: u32, feature: u32, value: f32) {
+        self.rows.push((option, feature, value));
+    }
+
+    /// Features fire that are known by name. The system's table is looked at and never added to.
+    pub fn named<'n>(&mut self, rows: impl Iterator<Item = (u32, &'n str, f32)>) {
+        let names = self.names.read().expect("no panic while locked");
+        for (option, name, value) in rows {
+            let feature = names.get(name).unwrap_or_else(|| OWN + self.own.intern(name));
+            self.rows.push((option, feature, value));
+        }
+    }
 }
 
 /// What a compiled function is told about a step.

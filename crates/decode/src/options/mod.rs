@@ -2,10 +2,13 @@
 
 mod own;
 
-use crate::feature::{Rule, Sink, StateFeature};
+use crate::feature::own::Fired;
+use crate::feature::{OWN, Rule, Sink, StateFeature};
 use crate::sentence::Sentence;
 use crate::system::System;
-use dragoman_base::Result;
+use crate::weights::Weights;
+use dragoman_base::{Names, Result};
+use std::sync::RwLock;
 
 /// Where an option comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -87,6 +90,8 @@ pub struct Options {
     /// What own features said: `fired[rows[i]..rows[i + 1]]` of row i.
     rows: Vec<u32>,
     fired: Vec<(u32, f32)>,
+    /// Names of theirs that the system lacks.
+    own: Names,
 }
 
 impl Options {
@@ -118,13 +123,17 @@ impl Options {
         &self.targets
     }
 
-    /// What features that see all options at once said of one: (feature, value).
-    #[inline]
-    pub fn fired(&self, option: u32) -> &[(u32, f32)] {
+    /// Lists what features that see all options at once said of one; `names` are the system's.
+    pub fn list_fired(&self, option: u32, names: &RwLock<Names>, out: &mut Sink<'_>) {
         let row = self.get(option).row as usize;
-        match self.rows.get(row..row + 2) {
-            Some(&[from, to]) => &self.fired[from as usize..to as usize],
-            _ => &[],
+        let Some(&[from, to]) = self.rows.get(row..row + 2) else { return };
+        for &(feature, value) in &self.fired[from as usize..to as usize] {
+            if feature >= OWN {
+                let names = names.read().expect("no panic while locked");
+                out.named(&names, self.own.name(feature - OWN), value);
+            } else {
+                out.add(feature, value);
+            }
         }
     }
 
@@ -150,7 +159,7 @@ impl Options {
 pub struct Collector<'a> {
     system: &'a System,
     sentence: &'a Sentence<'a>,
-    weights: &'a [f32],
+    weights: &'a Weights,
     extra: Option<&'a dyn StateFeature>,
     choice: Choice,
     made: Options,
@@ -165,7 +174,7 @@ impl<'a> Collector<'a> {
     pub fn new(
         system: &'a System,
         sentence: &'a Sentence<'a>,
-        weights: &'a [f32],
+        weights: &'a Weights,
         extra: Option<&'a dyn StateFeature>,
         choice: Choice,
     ) -> Self {
@@ -186,11 +195,11 @@ impl<'a> Collector<'a> {
         let weights = self.weights;
         self.choice.limit = 0;
         let all = self.gather();
-        let mut rows = Vec::new();
+        let mut said = Fired::new(&system.names);
         for feature in &system.batch_features {
-            feature.score(sentence, &all, &system.names, &mut rows)?;
+            feature.score(sentence, &all, &mut said)?;
         }
-        Ok(own::cut(all, rows, limit, weights))
+        Ok(own::cut(all, said, limit, weights))
     }
 
     fn gather(&mut self) -> Options {
@@ -293,7 +302,7 @@ impl<'a> Collector<'a> {
         }
         let states = self.system.state_features.iter().map(AsRef::as_ref).chain(self.extra);
         let guesses: f32 = states.map(|f| f.estimate(self.sentence, &seen, self.weights)).sum();
-        opt.score = out.score();
+        opt.score = out.score() + self.system.locals.sum(self.sentence, &seen, self.weights);
         opt.estimate = opt.score + guesses;
         self.made.opts.push(opt);
     }

@@ -2,12 +2,14 @@
 
 use super::{Opt, Options, Origin, Span};
 use crate::feature::Sink;
+use crate::feature::own::Fired;
 
 /// Adds what fired to the options and keeps the best `limit` of each span and table; 0 keeps all.
-pub fn cut(all: Options, mut said: Vec<(u32, u32, f32)>, limit: usize, weights: &[f32]) -> Options {
+pub fn cut(all: Options, said: Fired<'_>, limit: usize, weights: &[f32]) -> Options {
+    let Fired { rows: mut said, own, .. } = said;
     // A stable sort: for each option in the order of the features that said it.
     said.sort_by_key(|&(option, _, _)| option);
-    let mut made = Options { targets: all.targets, longest: all.longest, ..Options::default() };
+    let mut made = Options { targets: all.targets, longest: all.longest, own, ..Options::default() };
     let mut opts = all.opts;
     made.rows.push(0);
     let mut rest = said.as_slice();

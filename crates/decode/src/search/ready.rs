@@ -4,14 +4,15 @@ use crate::feature::{Context, Prepared, Rule, Sink, StateFeature, Step};
 use crate::options::Options;
 use crate::sentence::Sentence;
 use crate::system::System;
-use dragoman_base::{Error, Result};
+use crate::weights::Weights;
+use dragoman_base::{Error, Names, Result};
 
 /// The features of a system at work on one sentence.
 pub struct Ready<'a> {
     system: &'a System,
     pub(super) sentence: &'a Sentence<'a>,
     pub(super) options: &'a Options,
-    pub(super) weights: &'a [f32],
+    pub(super) weights: &'a Weights,
     jumps: Vec<Box<dyn Prepared + 'a>>,
     /// Feature, where its state starts, and where it ends.
     steps: Vec<(Box<dyn Prepared + 'a>, usize, usize)>,
@@ -22,7 +23,7 @@ pub struct Ready<'a> {
 impl<'a> Ready<'a> {
     /// Gets all features ready; `extra` belongs to this sentence alone.
     pub fn new(system: &'a System, context: Context<'a>, extra: Option<&'a dyn StateFeature>) -> Self {
-        let Context { sentence, options, weights } = context;
+        let Context { sentence, options, weights, .. } = context;
         let (mut jumps, mut steps, mut stride) = (Vec::new(), Vec::new(), 0);
         for feature in system.state_features.iter().map(AsRef::as_ref).chain(extra) {
             let ready = feature.prepare(context);
@@ -47,7 +48,7 @@ impl<'a> Ready<'a> {
     }
 
     /// The weights of all features.
-    pub fn weights(&self) -> &'a [f32] {
+    pub fn weights(&self) -> &'a Weights {
         self.weights
     }
 
@@ -87,16 +88,16 @@ impl<'a> Ready<'a> {
     }
 
     /// Every feature that fires in a step, rule features included.
-    pub fn explain(&self, step: &Step<'_>, previous: &[u8], next: &mut [u8], rows: &mut Vec<(u32, f32)>) {
-        let mut out = Sink::collecting(self.weights, rows);
+    pub fn explain(&self, step: &Step<'_>, previous: &[u8], rows: &mut Vec<(u32, f32)>, own: &mut Names) {
+        let mut out = Sink::collecting(self.weights, rows, own);
+        let mut next = vec![0; self.stride];
         let rule = Rule { opt: self.options.get(step.option), target: self.options.target(step.option) };
         for feature in &self.system.rule_features {
             feature.score(self.sentence, &rule, &mut out);
         }
-        for &(feature, value) in self.options.fired(step.option) {
-            out.add(feature, value);
-        }
+        self.options.list_fired(step.option, &self.system.names, &mut out);
+        self.system.locals.list(self.sentence, &rule, &mut out);
         self.jump(step, &mut out);
-        self.step(step, previous, next, &mut out);
+        self.step(step, previous, &mut next, &mut out);
     }
 }
