@@ -5,22 +5,25 @@ from __future__ import annotations
 import math
 import pickle
 import sys
+from collections.abc import Callable
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from dragoman import lm, own, rules
+from dragoman import lm, own, rules, weights
 from dragoman.decode import Decoder, DecoderSource, Demands, Search
 from dragoman.errors import OptionError
 from dragoman.metrics import Bleu
 from dragoman.model import Model, Part, seal
 from dragoman.own import Options, Sparse, StateFeature, state_feature
 from dragoman.testing import LawBroken, check_feature
-from dragoman.tune import Judged, Mira, Plan, tune_source
+from dragoman.tune import Judged, Mert, Mira, Online, Plan, Pro, Tuner, tune_source
 from dragoman.types import Weights
 
+Cli = Callable[..., tuple[int, str, str]]
 TABLE = [
     ("das", "the", "0.6", "0-0"),
     ("das", "that", "0.3", "0-0"),
@@ -180,6 +183,13 @@ def test_names_must_be_free_and_features_must_be_features(model: Model) -> None:
     feature.names = ("LM",)
     with pytest.raises(OptionError, match="two features are called `LM`"):
         Decoder(model, extra=[feature])
+    for name, message in (("pt", "two feature sets are called `pt`"), ("a:b", "letters, digits"), ("", "letters")):
+        feature = Broken(0)
+        feature.name = name
+        with pytest.raises(OptionError, match=message):
+            Decoder(model, extra=[feature], features="pt")
+    with pytest.raises(OptionError, match="two features are called `Words`"):
+        Decoder(model, extra=[Lengths(), Lengths()])
     with pytest.raises(OptionError, match="expected a rule feature"):
         Decoder(model, extra=[object()])  # type: ignore[list-item]
     with pytest.raises(OptionError, match="no feature `Other:a`"):
@@ -236,12 +246,99 @@ def test_state_feature_keeps_hypotheses_apart(model: Model) -> None:
     assert decoder.translate([LINES[3]]) == [lists.texts[int(scores.argmax())]]
 
 
-def test_tuning_with_own_features(model: Model) -> None:
-    source = DecoderSource(Decoder(model, extra=[repetition, Lengths()]), LINES[:2], 20)
-    references = [["the the home home is small"], ["is that quux little"]]
-    tuned = tune_source(Judged(source, references), Bleu(), Mira.kbmira(), weighted(model, Repeat=0.0), Plan(epochs=3))
-    moved = tuned.weights.to_dict()
-    assert moved["Repeat"] != 0 and any(name.startswith("Lengths:") for name in moved)
+REFERENCES = [["the the home home is small"], ["is that quux little"]]
+TUNERS: list[tuple[Tuner, Plan]] = [
+    (Mira.kbmira(), Plan(epochs=3)),
+    (Pro(), Plan(epochs=2)),
+    (Mert(starts=1), Plan(epochs=2)),
+    (Online(batch=1, rate=0.2), Plan(epochs=3, stale=2)),
+    (Mira(c=0.1), Plan(epochs=6, shards=2, select="last")),
+]
+
+
+@pytest.mark.parametrize(("tuner", "plan"), TUNERS, ids=lambda x: getattr(x, "name", ""))
+def test_tuning_with_the_decoder_in_the_loop(model: Model, tuner: Tuner, plan: Plan) -> None:
+    """Every way of tuning moves the weights of own features, dense and sparse, whatever the number of threads."""
+    found = []
+    for threads in (1, 2):
+        decoder = Decoder(model, extra=[repetition, Lengths()], features="pt", threads=threads)
+        source = DecoderSource(decoder, LINES[:2], 20)
+        tuned = tune_source(Judged(source, REFERENCES), Bleu(), tuner, weighted(model, Repeat=0.0), plan)
+        found.append(tuned.weights.to_dict())
+        assert tuned.end.score > tuned.start.score + 1
+        again = Decoder(model, extra=[repetition, Lengths()], features="pt", weights=tuned.weights)
+        assert again.translate(LINES[:2]) == source.best(tuned.weights).texts.to_list()
+    assert found[0] == found[1]
+    moved = {name.split(":")[0] for name, value in found[0].items() if value and name not in model.weights.to_dict()}
+    # MERT moves few weights at a time.
+    everywhere = moved >= {"Lengths", "pt"} and moved & {"Words", "Longer"} | moved & {"Repeat", "Jumps"}
+    assert moved if isinstance(tuner, Mert) else everywhere
+
+
+def test_names_are_filed_in_the_order_of_the_text(model: Model) -> None:
+    """The search looks names up and adds none; lists bring theirs, in the order of the lines."""
+    lines = LINES * 6
+    named = []
+    for threads in (1, 2):
+        decoder = Decoder(model, extra=[Lengths()], features="pt,wp", threads=threads)
+        decoder.translate(lines)
+        assert len(decoder.names) == len(decoder.dense)
+        assert decoder.dense[-2:] == ["Words", "Longer"]
+        decoder.nbest(lines, 30)
+        named.append(decoder.names.to_list())
+    assert named[0] == named[1] and "Lengths:the" in named[0] and "pt:das>the" in named[0]
+    before = Decoder(model, extra=[Lengths()], weights=weighted(model, **{"Lengths:never": 1.0, "Lengths:that": 0.9}))
+    row = before.force(["das haus"], ["that house"]).features.row(0)
+    assert row["Lengths:that"] == 2 and row["Lengths:house"] == 2 and "Lengths:never" not in row
+
+
+def test_a_sparse_weight_decides(model: Model) -> None:
+    weights = weighted(model, **{"Lengths:that": 5.0})
+    assert Decoder(model, extra=[Lengths()]).translate(["das"]) == ["the"]
+    assert Decoder(model, extra=[Lengths()], weights=weights).translate(["das"]) == ["that"]
+
+
+def test_from_the_command_line(model: Model, cli: Cli, tmp_path: Path) -> None:
+    mine = tmp_path / "mine.py"
+    mine.write_text(
+        "import numpy as np\nfrom dragoman.own import state_feature\n"
+        "class Longer:\n    name, names = 'Longer', ('Longer',)\n    def score(self, options):\n"
+        "        return options.lengths - (options.spans[:, 1] - options.spans[:, 0])\n"
+        "@state_feature(bytes=0, names=['Phrases'])\ndef phrases(previous, state, target, step, values):\n"
+        "    values[0] = 1\n"
+        "class Needy(Longer):\n    def __init__(self, what): pass\n"
+    )
+    (tmp_path / "in").write_text("das haus\ndas\ndas haus\n")
+    (tmp_path / "ref").write_text("the the home home\nthe\nthe the home home\n")
+    shared = ["--model", model.folder, "--own", f"{mine}:Longer,phrases"]
+    weights.save(tmp_path / "w.toml", weighted(model, Longer=9.0, Phrases=2.0))
+    options = ["--weights", tmp_path / "w.toml", "--input", tmp_path / "in", "--nbest", "2", "--nbest-out"]
+    code, out, err = cli("translate", *shared, *options, tmp_path / "list")
+    assert (code, out) == (0, "the the home home\nthe the\nthe the home home\n"), err
+    assert "Longer= 2 Phrases= 2" in (tmp_path / "list").read_text().splitlines()[0]
+    tune = ["tune", *shared, "--src", tmp_path / "in", "--refs", tmp_path / "ref", "--metric", "chrf"]
+    tune += ["--tuner", "kbmira:c=0.1", "--epochs", "3"]
+    code, _, err = cli(*tune, "--out", tmp_path / "tuned")
+    assert code == 0, err
+    assert weights.load(tmp_path / "tuned" / "weights.toml")["Longer"] > 0
+    mine.write_text(mine.read_text() + "# other\n")
+    code, _, err = cli(*tune, "--out", tmp_path / "tuned", "--resume")
+    assert code == 1 and "other inputs or options" in err
+    (tmp_path / "bad.py").write_text("\n1 / 0\n")
+    (tmp_path / "typo.py").write_text("def\n")
+    for spec, message in (
+        (mine, "expected a file and the names of features"),
+        (f"{mine}:", "expected a file and the names of features"),
+        (f"{tmp_path}/none.py:a", "none.py: there is no such file"),
+        (f"{tmp_path}/in:a", "in: expected a file of Python"),
+        (f"{tmp_path}/bad.py:a", "bad.py:2: ZeroDivisionError"),
+        (f"{tmp_path}/typo.py:a", "typo.py:1: SyntaxError"),
+        (f"{mine}:Langer", "there is no `Langer`; did you mean Longer?"),
+        (f"{mine}:np", "neither a rule feature nor a state feature"),
+        (f"{mine}:Needy", "`Needy` cannot be made: TypeError"),
+    ):
+        code, _, err = cli("translate", "--model", model.folder, "--own", spec, "--input", tmp_path / "in")
+        assert code == 1 and message in err and "Traceback" not in err, (spec, err)
 
 
 def fails(previous, state, target, step, values):  # type: ignore[no-untyped-def]
