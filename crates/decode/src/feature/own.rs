@@ -120,46 +120,58 @@ const GUARDS: usize = 8;
 struct Buffers {
     previous: Vec<u64>,
     next: Vec<u64>,
-    values: Vec<f64>,
+    /// The bits of numbers.
+    values: Vec<u64>,
+    /// As long as the longest, and nothing but guards.
+    guards: Vec<u64>,
     bytes: usize,
     count: usize,
 }
 
-fn as_bytes(words: &mut [u64]) -> &mut [u8] {
-    let size = size_of_val(words);
-    // SAFETY: the same memory, for as long as it is borrowed; any bytes are a `u64` and the other way round.
-    unsafe { std::slice::from_raw_parts_mut(words.as_mut_ptr().cast(), size) }
+fn as_bytes(words: &[u64]) -> &[u8] {
+    // SAFETY: the same memory, for as long as it is borrowed; any bits are bytes.
+    unsafe { std::slice::from_raw_parts(words.as_ptr().cast(), size_of_val(words)) }
+}
+
+fn as_bytes_mut(words: &mut [u64]) -> &mut [u8] {
+    // SAFETY: as above, and any bytes are a `u64`.
+    unsafe { std::slice::from_raw_parts_mut(words.as_mut_ptr().cast(), size_of_val(words)) }
 }
 
 impl Buffers {
     fn new(bytes: usize, count: usize) -> Self {
         let words = vec![GUARD; bytes.div_ceil(8) + GUARDS];
-        let values = vec![f64::from_bits(GUARD); count + GUARDS];
-        Self { previous: words.clone(), next: words, values, bytes, count }
+        let values = vec![GUARD; count + GUARDS];
+        let guards = vec![GUARD; words.len().max(values.len())];
+        Self { previous: words.clone(), next: words, values, guards, bytes, count }
     }
 
     fn load(&mut self, previous: &[u8]) {
         let Self { bytes, count, .. } = *self;
-        as_bytes(&mut self.previous)[..bytes].copy_from_slice(previous);
-        as_bytes(&mut self.next)[..bytes].fill(0);
-        self.values[..count].fill(0.0);
+        as_bytes_mut(&mut self.previous)[..bytes].copy_from_slice(previous);
+        as_bytes_mut(&mut self.next)[..bytes].fill(0);
+        self.values[..count].fill(0);
+    }
+
+    /// The state that was left behind.
+    fn state(&self) -> &[u8] {
+        &as_bytes(&self.next)[..self.bytes]
+    }
+
+    fn values(&self) -> impl Iterator<Item = f64> + '_ {
+        self.values[..self.count].iter().map(|&bits| f64::from_bits(bits))
     }
 
     /// What was written that should not have been.
-    fn damage(&mut self, previous: &[u8]) -> Option<&'static str> {
+    fn damage(&self, previous: &[u8]) -> Option<&'static str> {
         let Self { bytes, count, .. } = *self;
-        let whole = |rest: &[u8], from: usize| {
-            let guard = GUARD.to_le_bytes();
-            rest.iter().enumerate().all(|(i, &byte)| byte == guard[(from + i) % 8])
-        };
-        let words = self.values[count..].iter();
-        if !whole(&as_bytes(&mut self.next)[bytes..], bytes) {
+        let whole =
+            |words: &[u64]| as_bytes(words)[bytes..] == as_bytes(&self.guards[..words.len()])[bytes..];
+        if !whole(&self.next) {
             Some("wrote past the end of its state")
-        } else if !words.clone().all(|value| value.to_bits() == GUARD) {
+        } else if self.values[count..] != self.guards[count..self.values.len()] {
             Some("wrote past the end of its values")
-        } else if as_bytes(&mut self.previous)[..bytes] != *previous
-            || !whole(&as_bytes(&mut self.previous)[bytes..], bytes)
-        {
+        } else if as_bytes(&self.previous)[..bytes] != *previous || !whole(&self.previous) {
             Some("wrote to the previous state, which is not its own")
         } else {
             None
@@ -195,7 +207,7 @@ impl Ready<'_> {
                 target.as_ptr(),
                 target.len() as i64,
                 facts,
-                buffers.values.as_mut_ptr(),
+                buffers.values.as_mut_ptr().cast(),
             )
         };
         if done != 1 {
@@ -204,16 +216,13 @@ impl Ready<'_> {
         if let Some(damage) = buffers.damage(previous) {
             return Some(damage.to_owned());
         }
-        let values = &buffers.values[..buffers.count];
-        let bad = values.iter().position(|&value| !(value as f32).is_finite())?;
-        Some(format!("gave {} for `{}`", values[bad], names[bad]))
+        let (bad, value) = buffers.values().enumerate().find(|(_, value)| !(*value as f32).is_finite())?;
+        Some(format!("gave {value} for `{}`", names[bad]))
     }
 
     /// Whether it has always given this answer to this question.
-    fn consistent(&self, buffers: &mut Buffers, question: Question) -> bool {
-        let bytes = buffers.bytes;
-        let values = buffers.values[..buffers.count].iter().map(|value| value.to_bits()).collect();
-        let answer = (as_bytes(&mut buffers.next)[..bytes].to_vec(), values);
+    fn consistent(&self, buffers: &Buffers, question: Question) -> bool {
+        let answer = (buffers.state().to_vec(), buffers.values[..buffers.count].to_vec());
         *self.seen.borrow_mut().entry(question).or_insert_with(|| answer.clone()) == answer
     }
 
@@ -263,9 +272,8 @@ impl Prepared for Ready<'_> {
             out.forbid();
             return;
         }
-        let bytes = buffers.bytes;
-        next.copy_from_slice(&as_bytes(&mut buffers.next)[..bytes]);
-        for (&feature, &value) in self.feature.features.iter().zip(&buffers.values) {
+        next.copy_from_slice(buffers.state());
+        for (&feature, value) in self.feature.features.iter().zip(buffers.values()) {
             if value != 0.0 {
                 out.add(feature, value as f32);
             }
@@ -287,26 +295,26 @@ mod tests {
             let previous = vec![7u8; bytes];
             let mut buffers = Buffers::new(bytes, 2);
             buffers.load(&previous);
-            as_bytes(&mut buffers.next)[..bytes].fill(9);
-            buffers.values[1] = 3.0;
+            as_bytes_mut(&mut buffers.next)[..bytes].fill(9);
+            buffers.values[1] = 3f64.to_bits();
             assert_eq!(buffers.damage(&previous), None);
-            as_bytes(&mut buffers.next)[bytes] ^= 1;
+            as_bytes_mut(&mut buffers.next)[bytes] ^= 1;
             assert_eq!(buffers.damage(&previous), Some("wrote past the end of its state"));
-            as_bytes(&mut buffers.next)[bytes] ^= 1;
-            buffers.values[2] = 0.0;
+            as_bytes_mut(&mut buffers.next)[bytes] ^= 1;
+            buffers.values[2] = 0;
             assert_eq!(buffers.damage(&previous), Some("wrote past the end of its values"));
-            buffers.values[2] = f64::from_bits(GUARD);
-            as_bytes(&mut buffers.previous)[bytes] ^= 1;
+            buffers.values[2] = GUARD;
+            as_bytes_mut(&mut buffers.previous)[bytes] ^= 1;
             assert!(buffers.damage(&previous).is_some_and(|what| what.contains("previous state")));
-            as_bytes(&mut buffers.previous)[bytes] ^= 1;
+            as_bytes_mut(&mut buffers.previous)[bytes] ^= 1;
             assert_eq!(buffers.damage(&previous), None);
             if bytes > 0 {
-                as_bytes(&mut buffers.previous)[0] = 8;
+                as_bytes_mut(&mut buffers.previous)[0] = 8;
                 assert!(buffers.damage(&previous).is_some_and(|what| what.contains("previous state")));
             }
             buffers.load(&previous);
-            assert!(as_bytes(&mut buffers.next)[..bytes].iter().all(|&byte| byte == 0));
-            assert_eq!((buffers.values[1], buffers.damage(&previous)), (0.0, None));
+            assert!(buffers.state().iter().all(|&byte| byte == 0));
+            assert_eq!((buffers.values[1], buffers.damage(&previous)), (0, None));
         }
     }
 }
