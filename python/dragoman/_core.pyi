@@ -1,6 +1,7 @@
 """The native half of dragoman, typed. Internal: use the public names of the package."""
 
 from collections.abc import Callable, Iterator, Sequence
+from os import PathLike
 from typing import TypeAlias, final
 
 import numpy as np
@@ -38,6 +39,7 @@ __all__ = [
     "lm_convert",
     "lm_estimate",
     "lm_merge",
+    "maxent_train",
     "nbest_stat",
     "normalise_lines",
     "parse_size",
@@ -503,6 +505,30 @@ def rules_import(
 def rules_score_count(path: str) -> int:
     """How many scores the first line of a Moses phrase table has."""
 
+def maxent_train(
+    rules: str | PathLike[str],
+    classes: tuple[str, str],
+    out: str | PathLike[str],
+    meta: str,
+    model: str,
+    name: str,
+    emphasis: float,
+    least: float,
+    singletons: float,
+    iterations: int,
+    drop_counts: bool,
+    heldout: str | PathLike[str] | None,
+    alpha: float,
+    seed: int,
+) -> tuple[
+    int,
+    int,
+    int,
+    list[tuple[int, bool, float, float]],
+    tuple[float, float, list[float], list[float], list[float], list[float]] | None,
+]:
+    """Trains the Maxent reordering model on a table with counts and writes a table with six columns more."""
+
 @final
 class RuleTable:
     """An open rule table."""
@@ -550,7 +576,15 @@ class NativeWeights:
 
 @final
 class NativeSystem:
-    def __new__(cls, tables: list[str], parts: list[tuple[str, str, list[tuple[str, str]]]]) -> NativeSystem: ...
+    def __new__(
+        cls,
+        tables: list[str],
+        parts: list[tuple[str, str, list[tuple[str, str]]]],
+        rules: list[tuple[str, list[str], object]] = ...,
+        states: list[tuple[str, list[str], int, int, bool, object]] = ...,
+    ) -> NativeSystem: ...
+    @property
+    def vocabulary(self) -> Names: ...
     @property
     def names(self) -> Names: ...
     @property

@@ -10,9 +10,11 @@ mod decode;
 mod errors;
 mod learn;
 mod lm;
+mod maxent;
 mod mert;
 mod metric;
 mod nbest;
+mod own;
 mod resample;
 mod rules;
 
@@ -44,6 +46,8 @@ mod _core {
     use crate::learn::{CandidateLists, JudgedLists, MiraRun};
     #[pymodule_export]
     use crate::lm::{LmMixture, LmModel, lm_convert, lm_estimate, lm_merge};
+    #[pymodule_export]
+    use crate::maxent::maxent_train;
     #[pymodule_export]
     use crate::mert::LinePool;
     #[pymodule_export]

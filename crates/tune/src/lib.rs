@@ -10,3 +10,4 @@ pub mod online;
 pub mod pairs;
 pub mod risk;
 mod screen;
+mod vectors;

@@ -13,7 +13,7 @@ import click
 from dragoman import nbest, weights
 from dragoman._core import parse_size
 from dragoman.cli import tune_model
-from dragoman.cli.arguments import Command, as_json, refs_option, seed_option
+from dragoman.cli.arguments import Command, as_json, own_option, refs_option, seed_option
 from dragoman.cli.progress import steps
 from dragoman.cli.show import print_json, print_table
 from dragoman.errors import InputError
@@ -34,6 +34,7 @@ def _nbest_option(required: bool) -> Callable[[Callable[..., Any]], Callable[...
 _MODEL = (
     click.option("--model", metavar="FOLDER", help="Tune this model's own decoder instead of fixed lists."),
     click.option("--features", metavar="SETS", help="With --model: sparse feature sets to add, e.g. pt,al,lo."),
+    own_option,
     click.option("--src", metavar="FILE", help="With --model: the source text of --refs."),
     click.option(
         "--memory",
@@ -242,7 +243,7 @@ def _request(
         decoding["model"], decoding["src"], refs, "tuned" if out == "weights.toml" else out, form, made, plan,
         decoding["size"], decoding["replications"], held_out, held_out_refs, None if start == "auto" else start,
         decoding["features"], decoding["threads"],
-        {key: decoding[key] for key in ("stack", "pops") if decoding[key] is not None}, resume,
+        {key: decoding[key] for key in ("stack", "pops") if decoding[key] is not None}, resume, decoding["own"],
     )  # fmt: skip
 
 
