@@ -221,7 +221,7 @@ class Decoder:
     @property
     def dense(self) -> list[str]:
         """The features that every derivation has."""
-        return self.names.to_list()[: self._system.dense]
+        return [self.names[number] for number in range(self._system.dense)]
 
     def translate(
         self,

@@ -17,6 +17,8 @@ mod nbest;
 mod own;
 mod resample;
 mod rules;
+mod tags;
+mod weights;
 
 use pyo3::prelude::*;
 
@@ -58,4 +60,11 @@ mod _core {
     use crate::resample::{bootstrap_sums, shuffle_sums};
     #[pymodule_export]
     use crate::rules::{RuleTable, rules_extract, rules_import, rules_score_count};
+    #[pymodule_export]
+    use crate::tags::TagCounts;
+    #[pymodule_export]
+    use crate::weights::{
+        names_dense, names_extend, names_find, names_match, names_pack, names_sets, names_take, names_unpack, weights_load,
+        weights_save,
+    };
 }

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import click
+import numpy as np
 
 from dragoman import nbest, weights
-from dragoman._core import parse_size
+from dragoman._core import names_find, parse_size
 from dragoman.cli import tune_model
 from dragoman.cli.arguments import Command, as_json, own_option, refs_option, seed_option
 from dragoman.cli.progress import steps
@@ -364,14 +365,15 @@ def rerank(lists: tuple[str, ...], file: str, out: str) -> None:
     found = weights.load(file)
     candidates = _joined(lists)
     names = candidates.features.names
-    unknown = [name for name in found.names.to_list() if name not in names]
-    if len(unknown) == len(found.names):
+    missing = np.flatnonzero(names_find(names, found.names) < 0)
+    unknown = [found.names[int(name)] for name in missing[:5]]
+    if len(missing) == len(found.names):
         raise InputError(f"{file}: no feature of these weights is in the list: `{', '.join(unknown[:3])}`, ...", file)
     if unknown:
-        click.echo(f"dragoman: warning: weights of features that no candidate has: {', '.join(unknown[:5])}", err=True)
-    lines, missing = _best_lines(candidates, found)
-    if missing:
-        click.echo(f"dragoman: warning: {missing} sentences have no candidate: their lines are empty", err=True)
+        click.echo(f"dragoman: warning: weights of features that no candidate has: {', '.join(unknown)}", err=True)
+    lines, empty = _best_lines(candidates, found)
+    if empty:
+        click.echo(f"dragoman: warning: {empty} sentences have no candidate: their lines are empty", err=True)
     write_text(out, lines)
 
 
