@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dragoman._core import CandidateLists
+from dragoman.tune._learning import padded
 from dragoman.tune.base import Pool
 from dragoman.tune.folder import Epochs
 from dragoman.tune.online import Online
@@ -78,10 +79,10 @@ class Fresh:
                 if number >= self.stale:
                     lesson = waiting.popleft().result()
                     weights, seen = self._apply(weights, lesson, seen, now)
-                    average = _padded(average, len(weights)) + weights
+                    average = padded(average, len(weights)) + weights
                     _add(sums, lesson)
         now.weights = weights
-        now.memory |= {"squares": _padded(self.updater.squares, len(weights)), "seen": _padded(seen, len(weights))}
+        now.memory |= {"squares": padded(self.updater.squares, len(weights)), "seen": padded(seen, len(weights))}
         if self.tuner.average:
             now.memory["plain"] = weights
             now.weights = average / len(batches)
@@ -99,7 +100,7 @@ class Fresh:
         found = self.source.candidates(sentences.tolist(), weights, threads)
         decoding = time.monotonic() - began
         width = len(weights.names)
-        values = _padded(np.asarray(weights.values), width)
+        values = padded(np.asarray(weights.values), width)
         pool = Pool.judge(found, [self.references[int(i)] for i in found.ids], self.metric)
         gains = pool.sentence_gains(self.tuner.gain)
         if self.tuner.times_length:
@@ -146,8 +147,8 @@ class Fresh:
 
     def _apply(self, weights: F64, lesson: _Lesson, seen: F64, now: Epochs) -> tuple[F64, F64]:
         width = max(len(weights), len(lesson.gradient), len(seen))
-        weights, gradient = _padded(weights, width), _padded(lesson.gradient, width)
-        seen = _padded(seen, width) + _padded(lesson.seen.astype(np.float64), width)
+        weights, gradient = padded(weights, width), padded(lesson.gradient, width)
+        seen = padded(seen, width) + padded(lesson.seen.astype(np.float64), width)
         if self.tuner.min_count > 1:
             gradient = np.where(seen >= self.tuner.min_count, gradient, 0.0)
         for name in self.fixed:
@@ -161,8 +162,3 @@ def _add(sums: dict[str, F64 | float], lesson: _Lesson) -> None:
     for key in ("loss", "statistics", "oracle", "decoding"):
         value = getattr(lesson, key)
         sums[key] = sums[key] + value if key in sums else value
-
-
-def _padded(array: F64, width: int) -> F64:
-    """The array, with zeros for features that were not known before."""
-    return array if len(array) >= width else np.concatenate([array, np.zeros(width - len(array))])

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from dragoman.tune._learning import padded
 from dragoman.tune.base import Pool
 from dragoman.tune.folder import Epochs
 from dragoman.tune.mira import Mira
@@ -69,8 +70,8 @@ class Parade:
             walks = list(pool.map(lambda shard: self._walk(shard, start, rows, now), shards))
         width = len(now.names)
         sizes = np.array([len(shard) for shard in shards], dtype=np.float64) / len(order)
-        now.memory["plain"] = sum(s * _padded(w.weights, width) for s, w in zip(sizes, walks, strict=True))
-        mean = [_padded(w.sum, width) / (w.updates + 1) for w in walks]
+        now.memory["plain"] = sum(s * padded(w.weights, width) for s, w in zip(sizes, walks, strict=True))
+        mean = [padded(w.sum, width) / (w.updates + 1) for w in walks]
         averaged = sum(s * m for s, m in zip(sizes, mean, strict=True))
         now.weights = np.asarray(averaged if self.tuner.average else now.memory["plain"])
         statistics = {i: row for walk in walks for i, row in walk.statistics.items()}
@@ -94,7 +95,7 @@ class Parade:
             walk.decoding += time.monotonic() - began
             pool = Pool.judge(found, [self.references[sentence]], self.metric)
             width = len(now.names)
-            walk.weights, walk.sum = _padded(walk.weights, width), _padded(walk.sum, width)
+            walk.weights, walk.sum = padded(walk.weights, width), padded(walk.sum, width)
             if not found.size:
                 walk.statistics[sentence] = np.zeros(self.metric.width)
                 continue
@@ -137,8 +138,3 @@ class Parade:
             walk.sum += walk.weights
             walk.updates += 1
             walk.loss += float(loss)
-
-
-def _padded(array: F64, width: int) -> F64:
-    """The array, with zeros for features that were not known before."""
-    return array if len(array) >= width else np.concatenate([array, np.zeros(width - len(array))])

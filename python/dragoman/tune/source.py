@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -238,17 +238,16 @@ def _result(
     values = now.memory["best"] if epoch else first
     found, begun = Weights(now.names, np.asarray(values)), Weights(now.names, first)
 
-    def score(judged: Judged | None, weights: Weights) -> Interval | None:
-        return None if judged is None else confidence(judged.statistics(metric, weights), metric, seed=plan.seed)
+    def score(judged: Judged, weights: Weights) -> Interval:
+        return confidence(judged.statistics(metric, weights), metric, seed=plan.seed)
 
-    start, end = score(tuning, begun), score(tuning, found)
-    assert start is not None
-    assert end is not None
+    end = score(tuning, found)
     result = TunedSource(
-        found, describe(tuner.name, tuner), metric.signature(), plan.seed, epoch, start, end,
-        score(held_out, begun), score(held_out, found), seconds, tuple(now.records),
+        found, describe(tuner.name, tuner), metric.signature(), plan.seed, epoch, score(tuning, begun), end,
+        score(held_out, begun) if held_out else None, score(held_out, found) if held_out else None,
+        seconds, tuple(now.records),
     )  # fmt: skip
     keeper.finish(
         found, {"tuner": result.tuner, "metric": result.metric, "seed": plan.seed, "epoch": epoch, "score": end.score}
     )
-    return replace(result)
+    return result
