@@ -315,7 +315,8 @@ mod tests {
     #[test]
     fn slopes_are_derivatives_of_large_sums() {
         for hyp in [9000.0, 12000.0] {
-            let row = [hyp, 10_000.0, 6000.0, 3500.0, 2000.0, 1200.0, hyp, hyp - 500.0, hyp - 1e3, hyp - 1.5e3];
+            let row =
+                [hyp, 10_000.0, 6000.0, 3500.0, 2000.0, 1200.0, hyp, hyp - 500.0, hyp - 1e3, hyp - 1.5e3];
             let (metric, found) = (bleu(), bleu().slopes(&row));
             let score = metric.score(&row);
             let brevity = if hyp < 1e4 { 1e4 / (hyp * hyp) } else { 0.0 };

@@ -21,8 +21,15 @@ pub fn write(path: &str, names: &Names, lattices: &[(usize, &Plain)]) -> Result<
     for (sentence, plain) in lattices {
         numbers(&mut out, &[*sentence as u32, plain.nodes])?;
         let columns: Vec<u32> = plain.columns.iter().map(|column| places[column]).collect();
-        let lists =
-            [&plain.tails, &plain.heads, &plain.phrases, &plain.shapes, &plain.shape_starts, &columns, &plain.value_starts];
+        let lists = [
+            &plain.tails,
+            &plain.heads,
+            &plain.phrases,
+            &plain.shapes,
+            &plain.shape_starts,
+            &columns,
+            &plain.value_starts,
+        ];
         for list in lists {
             numbers(&mut out, list)?;
         }
@@ -49,7 +56,8 @@ fn texts(out: &mut Output, list: &Texts) -> Result<()> {
 pub fn read(path: &str, names: &mut Names) -> Result<Vec<(usize, Plain)>> {
     let mut bytes = Vec::new();
     open(path)?.read_to_end(&mut bytes).map_err(|source| Error::Io { path: path.to_owned(), source })?;
-    let broken = || Error::Damaged { path: path.to_owned(), line: 1, what: "no lattices, or not whole".into() };
+    let broken =
+        || Error::Damaged { path: path.to_owned(), line: 1, what: "no lattices, or not whole".into() };
     let mut rest = Bytes { left: bytes.strip_prefix(MAGIC).ok_or_else(broken)? };
     let all = rest.all(names).ok_or_else(broken)?;
     all.iter().try_for_each(|(_, plain)| plain.check()).map_err(|_| broken())?;
@@ -71,13 +79,23 @@ impl Bytes<'_> {
         let &[sentence, nodes] = &self.numbers()?[..] else { return None };
         let (tails, heads, phrases) = (self.numbers()?, self.numbers()?, self.numbers()?);
         let (shapes, shape_starts) = (self.numbers()?, self.numbers()?);
-        let columns = self.numbers()?.iter().map(|&place| known.get(place as usize).copied());
+        let columns = self.numbers()?.into_iter().map(|place| known.get(place as usize).copied());
         let columns = columns.collect::<Option<_>>()?;
         let value_starts = self.numbers()?;
         let values = self.numbers()?.into_iter().map(f32::from_bits).collect();
         let texts = self.texts()?;
-        let plain =
-            Plain { nodes, tails, heads, phrases, texts, shapes, shape_starts, columns, value_starts, values };
+        let plain = Plain {
+            nodes,
+            tails,
+            heads,
+            phrases,
+            texts,
+            shapes,
+            shape_starts,
+            columns,
+            value_starts,
+            values,
+        };
         Some((sentence as usize, plain))
     }
 
@@ -90,7 +108,12 @@ impl Bytes<'_> {
     fn numbers(&mut self) -> Option<Vec<u32>> {
         let size = u64::from_le_bytes(self.take(8)?.try_into().ok()?);
         let bytes = self.take(usize::try_from(size).ok()?.checked_mul(4)?)?;
-        Some(bytes.chunks_exact(4).map(|four| u32::from_le_bytes([four[0], four[1], four[2], four[3]])).collect())
+        Some(
+            bytes
+                .chunks_exact(4)
+                .map(|four| u32::from_le_bytes([four[0], four[1], four[2], four[3]]))
+                .collect(),
+        )
     }
 
     fn texts(&mut self) -> Option<Texts> {

@@ -8,7 +8,7 @@ mod product;
 mod run;
 
 pub use file::{read, write};
-pub use plain::Plain;
+pub use plain::{Builder, Plain};
 pub use pool::{Path, Pool};
 pub use product::{Lattice, Wish};
 pub use run::Run;

@@ -77,8 +77,7 @@ impl Plain {
     /// Feature numbers and values of an arc.
     pub fn features(&self, arc: usize) -> (&[u32], &[f32]) {
         let shape = self.shapes[arc] as usize;
-        let columns =
-            &self.columns[self.shape_starts[shape] as usize..self.shape_starts[shape + 1] as usize];
+        let columns = &self.columns[self.shape_starts[shape] as usize..self.shape_starts[shape + 1] as usize];
         let start = self.value_starts[arc] as usize;
         (columns, &self.values[start..start + columns.len()])
     }
@@ -111,7 +110,9 @@ impl Plain {
             self.value_starts[arc] as usize + size <= self.values.len()
         };
         if !(0..arcs).all(room) || self.values.iter().any(|value| !value.is_finite()) {
-            return wrong("has an arc without values of its features, or with values that are no finite numbers");
+            return wrong(
+                "has an arc without values of its features, or with values that are no finite numbers",
+            );
         }
         Ok(())
     }

@@ -159,25 +159,31 @@ impl Pool {
         self.sentences[s].lattices[path.lattice].1.text(&path.arcs)
     }
 
-    /// Adds `factor` times the features of a path to a list.
-    pub fn features(&self, s: usize, path: &Path, factor: f64, list: &mut Vec<(u32, f64)>) {
-        let plain = self.sentences[s].lattices[path.lattice].1.plain();
-        for &arc in &path.arcs {
-            let (columns, values) = plain.features(arc as usize);
-            list.extend(columns.iter().zip(values).map(|(&column, &v)| (column, factor * f64::from(v))));
-        }
+    /// The largest feature number of all lattices, plus one.
+    pub fn width(&self) -> usize {
+        let columns = self.all().flat_map(|lattice| lattice.plain().columns.iter());
+        columns.max().map_or(0, |&column| column as usize + 1)
     }
-}
 
-/// Sums the values of equal features, in order of their numbers.
-pub fn summed(list: &mut Vec<(u32, f64)>) {
-    list.sort_by_key(|(column, _)| *column); // stable, so that equal lists sum alike
-    list.dedup_by(|next, kept| {
-        let same = next.0 == kept.0;
-        if same {
-            kept.1 += next.1;
+    /// The sum of the features of some paths, each times a factor, in order of their numbers.
+    pub fn features(&self, s: usize, paths: &[(&Path, f64)]) -> Vec<(u32, f64)> {
+        let mut list: Vec<(u32, f64)> = Vec::new();
+        for (path, factor) in paths {
+            let plain = self.sentences[s].lattices[path.lattice].1.plain();
+            for &arc in &path.arcs {
+                let (columns, values) = plain.features(arc as usize);
+                list.extend(columns.iter().zip(values).map(|(&column, &v)| (column, factor * f64::from(v))));
+            }
         }
-        same
-    });
-    list.retain(|(_, value)| *value != 0.0);
+        list.sort_by_key(|(column, _)| *column); // stable, so that equal paths sum alike
+        list.dedup_by(|next, kept| {
+            let same = next.0 == kept.0;
+            if same {
+                kept.1 += next.1;
+            }
+            same
+        });
+        list.retain(|(_, value)| *value != 0.0);
+        list
+    }
 }

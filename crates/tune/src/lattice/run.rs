@@ -1,6 +1,6 @@
 //! Passes of MIRA over lattices.
 
-use super::pool::{Path, Pool, summed};
+use super::pool::{Path, Pool};
 use super::product::Wish;
 use crate::mira::{Bounds, Context, Feed, Oracle, Prediction, Rules, Unit, Walk};
 use dragoman_base::{Error, Result};
@@ -99,10 +99,7 @@ impl Run {
         let loss = (minus.model - plus.model) + (good - bad);
         let size = minus.model.abs() + plus.model.abs() + good.abs() + bad.abs();
         if loss > 1e-12 * size {
-            let mut difference = Vec::new();
-            pool.features(s, plus, 1.0, &mut difference);
-            pool.features(s, minus, -1.0, &mut difference);
-            summed(&mut difference);
+            let difference = pool.features(s, &[(plus, 1.0), (minus, -1.0)]);
             self.walk.step(self.rules.cap, &self.bounds, loss, &difference);
         }
     }
