@@ -69,6 +69,8 @@ def run(request: Request, as_json: bool) -> None:
             held_out=held_out, folder=folder, resume=request.resume, about=_about(request, decoder),
             progress=_teller(request.metric, plan.epochs),
         )  # fmt: skip
+        for warning in found.warnings:
+            click.echo(f"dragoman: warning: {warning}", err=True)
         curves.save(found.records, folder, request.metric.name)
         if held_out is not None:
             write_text(folder / "held-out.txt", held_out.source.best(found.weights).texts)

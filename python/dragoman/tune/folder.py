@@ -59,6 +59,8 @@ class Folder:
         fresh = Epochs(names, start)
         if self.path is None:
             return fresh
+        for partial in self.path.rglob(".*.partial"):
+            partial.unlink(missing_ok=True)  # a run was killed while it wrote
         config = self.path / "config.toml"
         if resume and config.exists():
             if toml.load(config, "the options of a run") != toml.loads(toml.dumps(self.config)):

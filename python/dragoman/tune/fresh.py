@@ -38,6 +38,10 @@ class _Lesson:
     seen: I64
     """In how many of its sentences' lists each feature is."""
     decoding: float
+    empty: float
+    """Sentences without any candidate."""
+    telling: float
+    """Sentences whose candidates differ in gain."""
 
 
 class Fresh:
@@ -90,6 +94,7 @@ class Fresh:
         return {
             "loss": float(sums["loss"]), "mixed": float(score(np.asarray(sums["statistics"]))),
             "oracle": float(score(np.asarray(sums["oracle"]))),
+            "empty": sums["empty"], "telling": sums["telling"],
             "decoding": round(float(sums["decoding"]), 3), "updating": round(time.monotonic() - began, 3),
         }  # fmt: skip
 
@@ -113,7 +118,9 @@ class Fresh:
         first = found.starts[:-1][filled]
         rows = pool.statistics
         seen = lists.sentence_counts()
-        return _Lesson(gradient, loss, rows[first].sum(axis=0), rows[best].sum(axis=0), seen, decoding)
+        return _Lesson(
+            gradient, loss, rows[first].sum(axis=0), rows[best].sum(axis=0), seen, decoding, **pool.taught(gains)
+        )
 
     def _gradient(self, lists: CandidateLists, gains: F64, weights: F64, step: int) -> tuple[F64, float]:
         """The gradient of the batch's loss: what a plain step of size 1 subtracts."""
@@ -159,6 +166,6 @@ class Fresh:
 
 
 def _add(sums: dict[str, F64 | float], lesson: _Lesson) -> None:
-    for key in ("loss", "statistics", "oracle", "decoding"):
+    for key in ("loss", "statistics", "oracle", "decoding", "empty", "telling"):
         value = getattr(lesson, key)
         sums[key] = sums[key] + value if key in sums else value

@@ -35,6 +35,8 @@ class _Walk:
     oracle: float = 0.0
     prediction: float = 0.0
     decoding: float = 0.0
+    empty: int = 0
+    telling: int = 0
 
 
 class Parade:
@@ -81,6 +83,7 @@ class Parade:
         return {
             "loss": sum(w.loss for w in walks), "updates": sum(w.updates for w in walks),
             "mixed": float(self.metric.score(total)),
+            "empty": sum(w.empty for w in walks), "telling": sum(w.telling for w in walks),
             "oracle": sum(w.oracle for w in walks) / count, "prediction": sum(w.prediction for w in walks) / count,
             "decoding": round(sum(w.decoding for w in walks), 3), "updating": round(time.monotonic() - began, 3),
         }  # fmt: skip
@@ -97,9 +100,11 @@ class Parade:
             width = len(now.names)
             walk.weights, walk.sum = padded(walk.weights, width), padded(walk.sum, width)
             if not found.size:
+                walk.empty += 1
                 walk.statistics[sentence] = np.zeros(self.metric.width)
                 continue
             gains = self._gains(pool, total, None if corpus is None else corpus[sentence])
+            walk.telling += bool(np.ptp(gains))
             self._update(walk, pool, gains, now)
             walk.statistics[sentence] = pool.statistics[0]
         return walk

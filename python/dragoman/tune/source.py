@@ -105,6 +105,8 @@ class TunedSource:
     held_out_start: Interval | None
     held_out: Interval | None
     seconds: float
+    warnings: Sequence[str]
+    """What may not be as it should."""
     records: Sequence[Mapping[str, float]] = field(repr=False)
 
 
@@ -150,8 +152,7 @@ def tune_source(
         record = loop.epoch(now)
         now.epoch += 1
         now.done = now.done or now.epoch >= plan.epochs
-        if not np.isfinite(now.weights).all() or not now.weights.any():
-            raise TuningError(f"the weights have collapsed in epoch {now.epoch}: all are zero or not finite")
+        _check(now, record, metric)
         scored = scores.of(now, record)
         seconds = round(time.monotonic() - start_time, 3)
         now.records.append(
@@ -163,6 +164,31 @@ def tune_source(
         if progress:
             progress(now.records[-1])
     return _result(now, tuning, held_out, metric, tuner, plan, keeper, first, time.monotonic() - began)
+
+
+def _check(now: Epochs, record: Mapping[str, float], metric: Metric) -> None:
+    """No epoch passes for a success that taught nothing or lost everything."""
+    if record.get("telling", 1) == 0:
+        raise TuningError(
+            f"nothing to learn in epoch {now.epoch}: no two candidates of any sentence differ in {metric.name}"
+        )
+    if not np.isfinite(now.weights).all() or not now.weights.any():
+        raise TuningError(f"the weights have collapsed in epoch {now.epoch}: all are zero or not finite")
+
+
+def _warnings(now: Epochs, tuning: Judged, best: int) -> list[str]:
+    """What the records of a run show that its user should know."""
+    count = len(tuning.source)
+    empty = int(max(record.get("empty", 0) for record in now.records))
+    telling = [record["telling"] for record in now.records if "telling" in record]
+    found = []
+    if empty:
+        found.append(f"up to {empty} of {count} sentences had no translation at all and taught nothing")
+    if telling and min(telling) < count / 2:
+        found.append(f"only {int(min(telling))} of {count} sentences had candidates that differ in the metric")
+    if not best:
+        found.append("no epoch was better than the start weights, so that these are the result")
+    return found
 
 
 def _config(plan: Plan, about: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -242,10 +268,12 @@ def _result(
         return confidence(judged.statistics(metric, weights), metric, seed=plan.seed)
 
     end = score(tuning, found)
+    if metric.higher_is_better and end.score <= 0:
+        raise TuningError(f"the result has a {metric.name} of {end.score:g}: no success")
     result = TunedSource(
         found, describe(tuner.name, tuner), metric.signature(), plan.seed, epoch, score(tuning, begun), end,
         score(held_out, begun) if held_out else None, score(held_out, found) if held_out else None,
-        seconds, tuple(now.records),
+        seconds, _warnings(now, tuning, epoch), tuple(now.records),
     )  # fmt: skip
     keeper.finish(
         found, {"tuner": result.tuner, "metric": result.metric, "seed": plan.seed, "epoch": epoch, "score": end.score}
