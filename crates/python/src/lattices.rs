@@ -79,6 +79,11 @@ fn numbers(lattice: &Lattice) -> (Vec<u32>, u32) {
     (number, if lattice.finals.is_empty() { 0 } else { next + 1 })
 }
 
+/// After a pass: weights, drift, updates, background, its count, sums of the statistics of oracles and predictions, and
+/// how many sentences could teach anything.
+type Visited<'py> =
+    (Array<'py, f64>, Array<'py, f64>, u64, Array<'py, f64>, f64, Array<'py, f64>, Array<'py, f64>, usize);
+
 /// The lattices of the sentences of a tuning text, of one or more rounds.
 #[pyclass(module = "dragoman._core")]
 pub struct LatticePool {
@@ -172,6 +177,12 @@ impl LatticePool {
         self.inner.sentences()
     }
 
+    /// Longest n-gram that counts.
+    #[getter]
+    fn order(&self) -> usize {
+        self.inner.bleu().order
+    }
+
     /// Writes the lattices of a round.
     fn save(&self, py: Python<'_>, path: &str, round: u32, names: &Names) -> PyResult<()> {
         py.detach(|| names.read(|names| write(path, names, &self.inner.round(round)))).map_err(to_py)
@@ -232,9 +243,8 @@ impl LatticePool {
         Ok((texts.into(), arrays.0, arrays.1, arrays.2))
     }
 
-    /// A pass of MIRA over some sentences: weights, drift, updates, background, its count, and the sums of the
-    /// statistics of oracles and predictions.
-    #[allow(clippy::too_many_arguments, clippy::type_complexity)]
+    /// A pass of MIRA over some sentences.
+    #[allow(clippy::too_many_arguments)] // the state and the options of a run
     #[pyo3(signature = (order, weights, drift, updates, lower, upper, background, count, *, oracle, prediction, c, decay, feed, unit))]
     fn visit<'py>(
         &self,
@@ -253,15 +263,7 @@ impl LatticePool {
         decay: f64,
         feed: &str,
         unit: &str,
-    ) -> PyResult<(
-        Array<'py, f64>,
-        Array<'py, f64>,
-        u64,
-        Array<'py, f64>,
-        f64,
-        Array<'py, f64>,
-        Array<'py, f64>,
-    )> {
+    ) -> PyResult<Visited<'py>> {
         let order: Vec<usize> = order.as_slice()?.iter().map(|&s| s as usize).collect();
         if let Some(bad) = order.iter().find(|&&s| s >= self.inner.sentences()) {
             return Err(invalid(format!("there is no sentence {bad}")));
@@ -296,6 +298,7 @@ impl LatticePool {
             run.background.count,
             run.met.0.into_pyarray(py),
             run.met.1.into_pyarray(py),
+            run.telling,
         ))
     }
 }

@@ -128,3 +128,36 @@ impl Bytes<'_> {
         Some(made)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lattice::plain::Builder;
+
+    #[test]
+    fn what_is_read_is_what_was_written() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("000.zst");
+        let path = path.to_str().unwrap();
+        let mut names = Names::new();
+        ["LM", "unused", "PT:a>b"].map(|name| names.intern(name));
+        let mut builder = Builder::new(3);
+        builder.add((0, 1), "a b", &[0, 2], &[-1.5, 1.0]);
+        builder.add((0, 2), "", &[0], &[-0.25]);
+        builder.add((1, 2), "a b", &[0, 2], &[0.1, 2.0]);
+        let (one, none) = (builder.finish().unwrap(), Builder::new(0).finish().unwrap());
+        write(path, &names, &[(4, &one), (9, &none)]).unwrap();
+        assert_eq!(read(path, &mut names).unwrap(), [(4, one.clone()), (9, none)]);
+        let mut others = Names::new();
+        others.intern("PT:a>b");
+        let found = &read(path, &mut others).unwrap()[0].1;
+        assert_eq!((found.features(0), others.len()), ((&[1, 0][..], &[-1.5, 1.0][..]), 2));
+        let plain = path.replace(".zst", "");
+        write(&plain, &names, &[(4, &one)]).unwrap();
+        let bytes = std::fs::read(&plain).unwrap();
+        for cut in [0, 10, 30, bytes.len() - 1] {
+            std::fs::write(&plain, &bytes[..cut]).unwrap();
+            assert!(matches!(read(&plain, &mut names), Err(Error::Damaged { .. })), "{cut}");
+        }
+    }
+}

@@ -192,3 +192,89 @@ impl Lattice {
         phrases.filter(|text| !text.is_empty()).collect::<Vec<_>>().join(" ")
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lattice::plain::Builder;
+    use dragoman_metric::bleu::{Bleu, RefLength, Smoothing};
+    use dragoman_metric::tokenize::Tokenizer;
+    use proptest::prelude::*;
+
+    fn bleu(order: usize) -> Bleu {
+        Bleu {
+            order,
+            tokenizer: Tokenizer::None,
+            lowercase: false,
+            ref_length: RefLength::Closest,
+            smoothing: Smoothing::None,
+            effective_order: false,
+            length_scale: 1.0,
+            length_offset: 0.0,
+        }
+    }
+
+    /// All ways from the start to a node.
+    fn paths(plain: &Plain, node: u32) -> Vec<Vec<u32>> {
+        if node == 0 {
+            return vec![Vec::new()];
+        }
+        let mut all = Vec::new();
+        for arc in (0..plain.heads.len()).filter(|&arc| plain.heads[arc] == node) {
+            for mut path in paths(plain, plain.tails[arc]) {
+                path.push(arc as u32);
+                all.push(path);
+            }
+        }
+        all
+    }
+
+    /// The value of a path by its definition, from its words and all windows of the references.
+    fn value(lattice: &Lattice, arcs: &[u32], refs: &[Vec<String>], slopes: &[f64], wish: Wish) -> f64 {
+        let model: f64 = arcs.iter().map(|&arc| f64::from(lattice.plain.values[arc as usize])).sum();
+        let text = lattice.text(arcs);
+        let words: Vec<&str> = text.split(' ').filter(|word| !word.is_empty()).collect();
+        let mut gain = slopes[0] * words.len() as f64;
+        for (n, slope) in slopes.iter().enumerate().skip(1) {
+            let found = |gram: &&[&str]| refs.iter().any(|r| r.windows(n).any(|w| w == *gram));
+            gain += slope * words.windows(n).filter(found).count() as f64;
+        }
+        wish.model * model + wish.gain * gain
+    }
+
+    proptest! {
+        #[test]
+        fn the_best_path_is_that_of_all_paths(
+            nodes in 0u32..6,
+            arcs in prop::collection::vec((0u32..5, 1u32..6, prop::collection::vec("[a-c]", 0..4), -4i8..5), 0..14),
+            refs in prop::collection::vec(prop::collection::vec("[a-c]", 0..8), 1..3),
+            order in 1usize..5,
+            slopes in prop::collection::vec(-8i8..9, 5),
+            model in 0u8..2,
+            gain in -1i8..2,
+        ) {
+            let mut arcs: Vec<_> = arcs.into_iter().filter(|a| a.0 < a.1 && a.1 < nodes).collect();
+            arcs.sort_by_key(|arc| arc.1);
+            let mut builder = Builder::new(nodes);
+            for (tail, head, words, score) in &arcs {
+                builder.add((*tail, *head), &words.join(" "), &[7], &[f64::from(*score)]);
+            }
+            let lines: Vec<String> = refs.iter().map(|r| r.join(" ")).collect();
+            let matcher = Matcher::new(&bleu(order), &lines.iter().map(String::as_str).collect::<Vec<_>>()).unwrap();
+            let lattice = Lattice::new(builder.finish().unwrap(), &matcher);
+            let slopes: Vec<f64> = slopes[..=order].iter().map(|slope| f64::from(*slope) / 4.0).collect();
+            let wish = Wish { model: f64::from(model), gain: f64::from(gain) };
+            let mut scores = Vec::new();
+            lattice.scores(&[0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0], &mut scores);
+            let all = if nodes == 0 { Vec::new() } else { paths(&lattice.plain, nodes - 1) };
+            let most = all.iter().map(|path| value(&lattice, path, &refs, &slopes, wish)).reduce(f64::max);
+            let found = lattice.best(wish, &scores, &slopes);
+            // Quarters: all sums are exact.
+            prop_assert_eq!(found.as_ref().map(|(top, _)| *top), most);
+            if let Some((top, path)) = found {
+                prop_assert_eq!(value(&lattice, &path, &refs, &slopes, wish), top);
+                prop_assert!(all.contains(&path));
+            }
+        }
+    }
+}

@@ -21,6 +21,8 @@ pub struct Run {
     pub background: Context,
     /// The sums of the statistics of the oracles and of the predictions that were visited.
     pub met: (Vec<f64>, Vec<f64>),
+    /// Number of visits in which the oracle had the larger gain: only these teach anything.
+    pub telling: usize,
 }
 
 /// Of some paths the first that is best under the true gains, with its gain.
@@ -46,7 +48,7 @@ impl Run {
             Prediction::Model => MODEL,
         };
         let met = (vec![0.0; background.row.len()], vec![0.0; background.row.len()]);
-        Ok(Self { rules, wishes: (plus, minus), unit, bounds, walk, background, met })
+        Ok(Self { rules, wishes: (plus, minus), unit, bounds, walk, background, met, telling: 0 })
     }
 
     /// What a change of the score is multiplied by, for the sum of the background and a sentence.
@@ -84,6 +86,7 @@ impl Run {
         if plus.1 <= minus.1 {
             return;
         }
+        self.telling += 1;
         self.learn(pool, s, plus, minus);
         let fed = match self.rules.feed {
             Feed::Oracle => plus,
