@@ -126,7 +126,7 @@ class LatticeRounds:
         # with 1 everywhere, as Moses' does, so that no count is zero.
         background, count = self.pool.total(start) + 1.0, float(len(self.source))
         answer, best, chosen, telling = start, self._gain(start), 0, 0
-        record = {}
+        record: dict[str, float] = {}
         for number in range(tuner.epochs):
             order = np.arange(len(self.source), dtype=np.int64)
             if tuner.shuffle:
@@ -142,4 +142,6 @@ class LatticeRounds:
             record = {"oracle": float(self.metric.score(hopes)), "prediction": float(self.metric.score(fears))}
             if tuner.select == "last" or gain > best:
                 answer, best, chosen = mean, gain, number + 1
-        return answer, {"pool_score": best, "pass": chosen, "updates": updates, "telling": telling, **record}
+        record |= {"pool_score": best, "pass": chosen, "updates": updates, "taught": telling}
+        # Later on, no hope may be better than its fear because all margins are met: no reason to complain.
+        return answer, {"telling": telling, **record} if now.epoch == 0 else record
