@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -30,6 +31,7 @@ class Net:
     def __init__(self, nodes: int, arcs: list[tuple[int, int, str, list[float]]]) -> None:
         self.nodes, self.arcs = nodes, sorted(arcs, key=lambda arc: arc[1])
 
+    @cached_property
     def paths(self) -> list[tuple[str, F64]]:
         """All translations with the sums of their features."""
         ways: list[list[tuple[list[str], F64]]] = [[] for _ in range(self.nodes)]
@@ -85,7 +87,7 @@ class NetSource:
 
     def _sorted(self, sentence: int, weights: Weights) -> list[tuple[str, F64]]:
         values = weights.align(self.names)
-        return sorted(self.nets[sentence].paths(), key=lambda path: -float(path[1] @ values))
+        return sorted(self.nets[sentence].paths, key=lambda path: -float(path[1] @ values))
 
     def best(self, weights: Weights) -> Hypotheses:
         return Hypotheses.one_each([self._sorted(s, weights)[0][0] for s in range(len(self))])
@@ -150,7 +152,7 @@ def test_paths_are_the_best_of_all(seed: int, wish: tuple[float, float]) -> None
     features = np.zeros(3)
     features[places] = row
     assert len(texts) == 1
-    assert value(texts[0], features) == pytest.approx(max(value(*path) for path in net.paths()), abs=1e-9)
+    assert value(texts[0], features) == pytest.approx(max(value(*path) for path in net.paths), abs=1e-9)
 
 
 def slow_pass(
@@ -165,7 +167,7 @@ def slow_pass(
         slopes = [float(METRIC.score(longer)) - score]
         slopes += [float(METRIC.score(row + np.eye(10)[2 + n])) - score for n in range(4)]
         linear = np.array(slopes) * scale
-        paths = nets[s].paths()
+        paths = nets[s].paths
         model = [float(f @ weights) for _, f in paths]
         gains = [worth(text, references[s], linear) for text, _ in paths]
         found = [int(np.argmax(np.array(model) + g * np.array(gains))) for g in (1, -1)]
@@ -353,7 +355,7 @@ def test_max_bleu_of_a_lattice_is_that_of_all_paths() -> None:
         found = lattice.candidates(s, start(setting), total, 30.0, None)
         first = float(found.features.dot(start(setting))[0])
         assert first == pytest.approx(float(source._sorted(s, start(setting))[0][1].sum()) / 10), "the 1-best is first"
-        texts = [text for text, _ in source.nets[s].paths()]
+        texts = [text for text, _ in source.nets[s].paths]
         score = [level.score(METRIC.prepare([reference] * len(t)).statistics(Hypotheses.one_each(t))).max()
                  for t in (texts, found.texts.to_list())]  # fmt: skip
         better += score[1] == score[0]

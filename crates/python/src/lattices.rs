@@ -14,6 +14,7 @@ use dragoman_tune::mira::{Context, Unit, Walk};
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
+use rayon::prelude::*;
 use std::any::Any;
 
 type Array<'py, T> = Bound<'py, PyArray1<T>>;
@@ -69,10 +70,11 @@ pub fn lattice_columns<'py>(py: Python<'py>, system: &System, lattices: &[Lattic
 /// New numbers for the nodes, with all final ones as the last, and how many there are.
 fn numbers(lattice: &Lattice) -> (Vec<u32>, u32) {
     let mut number = vec![0; lattice.nodes];
-    let ends = |node: u32| lattice.finals.contains(&node);
+    let mut ends = vec![false; lattice.nodes];
+    lattice.finals.iter().for_each(|&end| ends[end as usize] = true);
     let mut next = 0;
-    for node in (0..lattice.nodes as u32).filter(|&node| !ends(node)) {
-        number[node as usize] = next;
+    for node in (0..lattice.nodes).filter(|&node| !ends[node]) {
+        number[node] = next;
         next += 1;
     }
     lattice.finals.iter().for_each(|&end| number[end as usize] = next);
@@ -150,7 +152,7 @@ impl LatticePool {
             made.finish()
         };
         let add = || {
-            let made = (0..sentences.len()).map(one).collect::<Result<Vec<_>>>()?;
+            let made = (0..sentences.len()).into_par_iter().map(one).collect::<Result<Vec<_>>>()?;
             self.inner.add(round, &sentences, made)
         };
         py.detach(add).map_err(to_py)

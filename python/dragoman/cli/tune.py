@@ -227,7 +227,7 @@ def _request(
         raise click.UsageError("--model needs the source text: --src dev.de")
     plan = Plan(
         epochs=decoding["epochs"], mode=decoding["mode"], stale=decoding["stale"], shards=decoding["shards"],
-        select=decoding["select"], fixed=fixed, seed=seed,
+        select=decoding["select"], fixed=fixed, seed=seed, threads=decoding["threads"],
     )  # fmt: skip
     return tune_model.Request(
         decoding["model"], decoding["src"], refs, "tuned" if out == "weights.toml" else out, form, made, plan,

@@ -87,6 +87,10 @@ class LatticeRounds:
 
     def _decode(self, now: Epochs) -> int:
         """Decodes all sentences into lattices; gives the number of sentences that have none."""
+        if self.folder is not None:
+            # Only now: until the last round was saved, a resumed run may have wanted them.
+            for number in range(self.first):
+                self._file(number).unlink(missing_ok=True)
         empty = 0
         for start in range(0, len(self.source), _CHUNK):
             sentences = range(start, min(start + _CHUNK, len(self.source)))

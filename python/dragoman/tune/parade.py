@@ -37,6 +37,7 @@ class _Walk:
     oracle: float = 0.0
     prediction: float = 0.0
     decoding: float = 0.0
+    updating: float = 0.0
     empty: int = 0
     telling: int = 0
 
@@ -53,9 +54,11 @@ class Parade:
         fixed: Sequence[str],
         seed: int,
         shards: int,
+        workers: int,
     ) -> None:
         self.source, self.references, self.metric, self.tuner = source, references, metric, tuner
         self.fixed, self.seed, self.shards = fixed, seed, min(shards, len(source))
+        self.workers = workers
         self.level = metric.sentence_level()
         self.sign = 1.0 if metric.higher_is_better else -1.0
         self.paths = Paths(source, references, metric, tuner) if tuner.space == "lattice" else None
@@ -65,13 +68,12 @@ class Parade:
 
     def epoch(self, now: Epochs) -> dict[str, float]:
         """One pass over all sentences, in a new order, by all shards."""
-        began = time.monotonic()
         order = np.random.default_rng([self.seed, now.epoch]).permutation(len(self.source))
         shards = [order[i :: self.shards] for i in range(self.shards)]
         corpus = now.memory.get("corpus")
         rows = None if corpus is None else np.asarray(corpus, dtype=np.float64).reshape(len(self.source), -1)
         start = np.asarray(now.memory.get("plain", now.weights), dtype=np.float64)
-        with ThreadPoolExecutor(max_workers=self.shards) as pool:
+        with ThreadPoolExecutor(max_workers=min(self.shards, self.workers)) as pool:
             walks = list(pool.map(lambda shard: self._walk(shard, start, rows, now), shards))
         width = len(now.names)
         sizes = np.array([len(shard) for shard in shards], dtype=np.float64) / len(order)
@@ -88,7 +90,7 @@ class Parade:
             "mixed": float(self.metric.score(total)),
             "empty": sum(w.empty for w in walks), "telling": sum(w.telling for w in walks),
             "oracle": sum(w.oracle for w in walks) / count, "prediction": sum(w.prediction for w in walks) / count,
-            "decoding": round(sum(w.decoding for w in walks), 3), "updating": round(time.monotonic() - began, 3),
+            "decoding": round(sum(w.decoding for w in walks), 3), "updating": round(sum(w.updating for w in walks), 3),
         }  # fmt: skip
 
     def _walk(self, shard: I64, start: F64, corpus: F64 | None, now: Epochs) -> _Walk:
@@ -98,7 +100,8 @@ class Parade:
             began = time.monotonic()
             own = None if corpus is None else corpus[sentence]
             found = self._found(sentence, Weights(now.names, walk.weights), total, own)
-            walk.decoding += time.monotonic() - began
+            decoded = time.monotonic()
+            walk.decoding += decoded - began
             pool = Pool.judge(found, [self.references[sentence]], self.metric)
             width = len(now.names)
             walk.weights, walk.sum = padded(walk.weights, width), padded(walk.sum, width)
@@ -110,11 +113,12 @@ class Parade:
             walk.telling += bool(np.ptp(gains))
             self._update(walk, pool, gains, now)
             walk.statistics[sentence] = pool.statistics[0]
+            walk.updating += time.monotonic() - decoded
         return walk
 
     def _found(self, sentence: int, weights: Weights, total: F64 | None, own: F64 | None) -> Candidates:
         """Candidates of a sentence: its list, or the paths of its lattice that matter."""
-        threads = None if self.shards == 1 else 1
+        threads = max(self.workers // self.shards, 1)
         if self.paths is None:
             return self.source.candidates([sentence], weights, threads)
         if total is None or own is None or self.tuner.gain == "sentence":

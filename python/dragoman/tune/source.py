@@ -6,6 +6,7 @@ Batch tuners (MERT, PRO, k-best MIRA, risk) work in rounds: decode, add to the p
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -28,7 +29,7 @@ from dragoman.tune.parade import Parade
 from dragoman.tune.rounds import Rounds
 from dragoman.types import F64, Metric, Source, Weights
 
-__all__ = ["Judged", "Plan", "TunedSource", "tune_source"]
+__all__ = ["Judged", "Plan", "TunedSource", "loop_of", "tune_source"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,12 +51,19 @@ class Plan:
     fixed: Sequence[str] = ()
     """Features whose weights stay as they start."""
     seed: int = 0
+    threads: int | None = None
+    """Threads of online tuners, all cores if it is None; the result does not depend on them."""
 
     def __post_init__(self) -> None:
         if self.mode not in {"auto", "batch", "online"} or self.select not in {"best", "last"}:
             raise OptionError(f"expected mode auto, batch or online and select best or last, found {self}")
-        if self.epochs < 1 or self.stale < 0 or self.shards < 1:
-            raise OptionError(f"expected at least one epoch and shard, and no negative staleness, found {self}")
+        if self.epochs < 1 or self.stale < 0 or self.shards < 1 or (self.threads or 1) < 1:
+            raise OptionError(f"expected at least one epoch, shard and thread, and no negative staleness, found {self}")
+
+    @property
+    def workers(self) -> int:
+        """The number of threads, for online tuners."""
+        return self.threads or os.cpu_count() or 1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -137,7 +145,7 @@ def tune_source(
         folder, {"tuner": describe(tuner.name, tuner), "metric": metric.signature(), **_config(plan, about)}
     )
     now = keeper.begin(names, first, resume)
-    loop = _loop(tuning, metric, tuner, plan, keeper)
+    loop = loop_of(tuning, metric, tuner, plan, keeper)
     scores = _Scores(tuning, held_out, metric, plan)
     if not now.records:
         now.records.append({"epoch": 0, **scores.of(now)})
@@ -202,7 +210,8 @@ def _config(plan: Plan, about: Mapping[str, Any] | None) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _loop(tuning: Judged, metric: Metric, tuner: Tuner, plan: Plan, keeper: Folder) -> Loop:
+def loop_of(tuning: Judged, metric: Metric, tuner: Tuner, plan: Plan, keeper: Folder) -> Loop:
+    """The way in which a tuner goes through epochs."""
     names = tuning.source.names
     for name in plan.fixed:
         if name not in names:
@@ -215,9 +224,9 @@ def _loop(tuning: Judged, metric: Metric, tuner: Tuner, plan: Plan, keeper: Fold
             tuner.check_lists()
         return Rounds(tuning.source, tuning.references, metric, tuner, plan.fixed, plan.seed, keeper.path)
     if isinstance(tuner, Online):
-        return Fresh(tuning.source, tuning.references, metric, tuner, plan.fixed, plan.seed, plan.stale)
+        return Fresh(tuning.source, tuning.references, metric, tuner, plan.fixed, plan.seed, plan.stale, plan.workers)
     if isinstance(tuner, Mira):
-        return Parade(tuning.source, tuning.references, metric, tuner, plan.fixed, plan.seed, plan.shards)
+        return Parade(tuning.source, tuning.references, metric, tuner, plan.fixed, plan.seed, plan.shards, plan.workers)
     raise OptionError(f"{tuner.name} cannot be run online; leave the mode out")
 
 
