@@ -31,6 +31,7 @@ TUNERS = {
     "mert": ("mert:starts=5", ""),
     "pro": ("pro", ""),
     "kbmira": ("kbmira", ""),
+    "lattice-mira": ("lattice-mira", ""),
     "mira": ("mira", ""),
     "adagrad": ("adagrad", ""),
     "adagrad pt,al,lo": ("adagrad", "pt,al,lo"),

@@ -16,6 +16,7 @@ __all__ = [
     "ClassTable",
     "CorpusCleaner",
     "JudgedLists",
+    "LatticePool",
     "LinePool",
     "LineWriter",
     "LmMixture",
@@ -204,6 +205,7 @@ def nbest_stat(
 
 _F64: TypeAlias = npt.NDArray[np.float64]
 _I64: TypeAlias = npt.NDArray[np.int64]
+_U32: TypeAlias = npt.NDArray[np.uint32]
 
 @final
 class CandidateLists:
@@ -320,6 +322,58 @@ class MiraRun:
     def visit_native(self, order: _I64, metric: NativeMetric, sign: float, scale: float, unit: str) -> None: ...
     def state(self) -> tuple[_F64, _F64, int, _I64]: ...
     def background(self) -> tuple[_F64, float]: ...
+
+@final
+class LatticePool:
+    """The lattices of the sentences of a tuning text, of one or more rounds, with their references."""
+
+    def __new__(cls, metric: NativeMetric, references: Sequence[Sequence[str]]) -> LatticePool: ...
+    def add(
+        self,
+        round: int,
+        sentences: _I64,
+        nodes: _I64,
+        starts: _I64,
+        tails: _U32,
+        heads: _U32,
+        texts: Texts,
+        row_starts: _I64,
+        columns: _U32,
+        values: _F64,
+    ) -> None: ...
+    def forget(self, round: int) -> None: ...
+    @property
+    def bytes(self) -> int: ...
+    @property
+    def size(self) -> tuple[int, int]: ...
+    def __len__(self) -> int: ...
+    @property
+    def order(self) -> int: ...
+    def save(self, path: str, round: int, names: Names) -> None: ...
+    def load(self, path: str, round: int, names: Names) -> None: ...
+    def total(self, weights: _F64) -> _F64: ...
+    def slopes(self, row: _F64) -> _F64: ...
+    def paths(
+        self, sentence: int, weights: _F64, wishes: Sequence[tuple[float, float]], slopes: _F64
+    ) -> tuple[Texts, _I64, _U32, _F64]: ...
+    def visit(
+        self,
+        order: _I64,
+        weights: _F64,
+        drift: _F64,
+        updates: int,
+        lower: _F64,
+        upper: _F64,
+        background: _F64,
+        count: float,
+        *,
+        oracle: str,
+        prediction: str,
+        c: float,
+        decay: float,
+        feed: str,
+        unit: str,
+    ) -> tuple[_F64, _F64, int, _F64, float, _F64, _F64, int]: ...
 
 @final
 class LinePool:
@@ -605,6 +659,9 @@ class NativeSystem:
     def explain(
         self, line: str, weights: NativeWeights, settings: object, demands: _Demands | None = None
     ) -> tuple[float, list[tuple[int, int, str, str, str, list[tuple[int, float]]]]]: ...
+    def lattices(
+        self, lines: Texts, weights: NativeWeights, settings: object, density: float, threads: int | None = None
+    ) -> tuple[_I64, _I64, _U32, _U32, Texts, _I64, _U32, _F64]: ...
     def lattice(
         self, line: str, weights: NativeWeights, settings: object, demands: _Demands | None = None
     ) -> tuple[int, list[int], list[tuple[int, int, str, tuple[int, int], float, list[tuple[int, float]]]]]: ...

@@ -26,7 +26,7 @@ from dragoman.features import extended
 from dragoman.model import Model, Option, Part, is_file
 from dragoman.own import RuleFeature, StateFeature
 from dragoman.text import Preparation
-from dragoman.types import F64, I64, Candidates, Features, Hypotheses, Metric, Names, Texts, Weights
+from dragoman.types import F64, I64, Candidates, Features, Hypotheses, Lattices, Metric, Names, Texts, Weights
 
 __all__ = ["Arc", "Decoder", "DecoderSource", "Demands", "Derivation", "Lattice", "Phrase", "Search", "mbr"]
 
@@ -407,6 +407,21 @@ class DecoderSource:
         settings = replace(self.decoder._settings(), size=self.size, distinct=self.distinct, features=True)
         found = self.decoder._run(self.lines.take(numbers), weights, settings, None, threads=threads)
         return replace(found, ids=Texts([str(number) for number in numbers]))
+
+    def lattices(
+        self, sentences: Sequence[int], weights: Weights, density: float = 0.0, threads: int | None = None
+    ) -> Lattices:
+        """The recombined search graphs of some lines with all features, in columns.
+
+        `density` keeps that many arcs for each source word, those on the best paths (Sixtus & Ortmanns 1999).
+        """
+        decoder, numbers = self.decoder, np.asarray(sentences, dtype=np.int64)
+        nodes, starts, tails, heads, texts, rows, columns, values = decoder._system.lattices(
+            self.lines.take(numbers), decoder._native_weights(weights), decoder._settings(), density,
+            threads or decoder.threads,
+        )  # fmt: skip
+        ids = Texts([str(number) for number in numbers])
+        return Lattices(ids, nodes, starts, tails, heads, texts, Features(self.names, rows, columns, values))
 
     def best(self, weights: Weights) -> Hypotheses:
         """The best translation of every line."""

@@ -8,6 +8,7 @@ mod columns;
 mod corpus;
 mod decode;
 mod errors;
+mod lattices;
 mod learn;
 mod lm;
 mod maxent;
@@ -44,6 +45,8 @@ mod _core {
     use crate::corpus::{CorpusCleaner, TruecaseModel, normalise_lines, truecase_undo};
     #[pymodule_export]
     use crate::decode::{NativeSystem, NativeWeights, TranslationStream};
+    #[pymodule_export]
+    use crate::lattices::LatticePool;
     #[pymodule_export]
     use crate::learn::{CandidateLists, JudgedLists, MiraRun};
     #[pymodule_export]

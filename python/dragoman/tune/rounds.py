@@ -16,9 +16,9 @@ from dragoman.tune.growing import GrowingPool
 from dragoman.tune.run import tune_pool
 from dragoman.types import F64, Metric, Source
 
-__all__ = ["Rounds"]
+__all__ = ["STILL", "Rounds", "unit"]
 
-_STILL = 1e-5
+STILL = 1e-5
 """Weights that move less than this, relative to the largest, stand still."""
 
 
@@ -73,9 +73,9 @@ class Rounds:
         tuned = tune_pool(pool, self.tuner, start=now.named, fixed=self.fixed, seed=self.seed + now.epoch)
         found = tuned.weights.align(now.names)
         # Scores do not change with the scale of the weights, so that two directions are compared.
-        moved = np.abs(_unit(found) - _unit(now.weights)).max()
+        moved = np.abs(unit(found) - unit(now.weights)).max()
         now.weights = found
-        now.done = bool(moved < _STILL)
+        now.done = bool(moved < STILL)
         return {
             "pool": self.pool.size, "new": fresh, "pool_score": tuned.end.score, "oracle": tuned.oracle,
             "empty": empty, "moved": float(moved), "decoding": round(decoded - began, 3),
@@ -83,6 +83,7 @@ class Rounds:
         }  # fmt: skip
 
 
-def _unit(weights: F64) -> F64:
+def unit(weights: F64) -> F64:
+    """The weights, divided by the largest: their direction."""
     top = np.abs(weights).max()
     return weights / top if top > 0 else weights

@@ -21,6 +21,8 @@ from dragoman.significance import Interval, confidence
 from dragoman.tune.base import Tuner
 from dragoman.tune.folder import Epochs, Folder
 from dragoman.tune.fresh import Fresh
+from dragoman.tune.lattice_mira import LatticeMira
+from dragoman.tune.lattices import LatticeRounds
 from dragoman.tune.mira import Mira
 from dragoman.tune.online import Online
 from dragoman.tune.parade import Parade
@@ -208,6 +210,8 @@ def _warnings(now: Epochs, tuning: Judged, best: int) -> list[str]:
         found.append(f"up to {empty} of {count} sentences had no translation at all and taught nothing")
     if telling and min(telling) < count / 2:
         found.append(f"only {int(min(telling))} of {count} sentences had candidates that differ in the metric")
+    if dropped := int(sum(record.get("dropped", 0) for record in now.records)):
+        found.append(f"the lattices of {dropped} rounds were dropped for want of memory: see the option `memory`")
     if not best:
         found.append("no epoch was better than the start weights, so that these are the result")
     return found
@@ -227,7 +231,11 @@ def loop_of(tuning: Judged, metric: Metric, tuner: Tuner, plan: Plan, keeper: Fo
         if name not in names:
             raise OptionError(f"the system has no feature `{name}`; {closest(name, names.to_list())}")
     online = isinstance(tuner, Online) or (isinstance(tuner, Mira) and tuner.gain != "background")
+    if isinstance(tuner, LatticeMira) and plan.mode != "online":
+        return LatticeRounds(tuning.source, tuning.references, metric, tuner, plan.fixed, plan.seed, keeper.path)
     if plan.mode == "batch" or (plan.mode == "auto" and not online):
+        if isinstance(tuner, Mira):
+            tuner.check_lists()
         return Rounds(tuning.source, tuning.references, metric, tuner, plan.fixed, plan.seed, keeper.path, plan.memory)
     if isinstance(tuner, Online):
         return Fresh(tuning.source, tuning.references, metric, tuner, plan.fixed, plan.seed, plan.stale, plan.workers)
