@@ -32,12 +32,13 @@ def demo(full: bool, text: bool, pairs: int, out: str, seed: int) -> int:
     dragoman demo --full        a whole translation system, from a corpus to a report
     dragoman demo --text        that corpus alone, for experiments of your own
 
-    --full writes a German-English corpus from a grammar (mostly American text to train on, British text to tune and test
-    on), trains a model, tunes its weights with MERT and thousands of sparse features with AdaGrad, tests whether the
-    difference is more than luck, and leaves report.html with learning curves, translations and the command of each step.
-    A run that was killed goes on when the same command is given again.
+    --full writes a German-English corpus from a grammar (mostly American text to train on, British text to tune and
+    test on), trains a model, tunes its weights with MERT and thousands of sparse features with AdaGrad, tests whether
+    the difference is more than luck, and leaves report.html with learning curves, translations and the command of each
+    step. A run that was killed goes on when the same command is given again.
     """
-    from dragoman.demo import corpus, full as whole, small  # noqa: PLC0415  loaded only when asked for
+    from dragoman.demo import corpus, small  # noqa: PLC0415  loaded only when asked for
+    from dragoman.demo import full as whole  # noqa: PLC0415
 
     if not (full or text):
         return small.run(Path(out), app.run)

@@ -1,4 +1,4 @@
-"""The corpus of the demonstration: much American text to train on, a little British, and British text to tune and test on.
+"""The corpus of the demonstration: American text to train on, with a little British; British text to tune and test on.
 
 The two domains differ in spelling (color, colour), in words (elevator, lift), a little in grammar (just did, have just
 done), and in what they are about: Bank is mostly a bank in one and a bench in the other.
@@ -32,7 +32,6 @@ class Sizes:
     tune: int = 800
     dev: int = 400
     test: int = 1_000
-
 
     @classmethod
     def of(cls, pairs: int) -> Sizes:

@@ -1,12 +1,12 @@
-"""The demonstration behind `make demo`: from a corpus that it writes itself to a report, by the commands that it shows."""
+"""The demonstration behind `make demo`: from a corpus that it writes itself to a report, by commands that it shows."""
 
 from __future__ import annotations
 
 import json
 import shlex
 import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 import click
@@ -15,7 +15,7 @@ from dragoman._core import VERSION
 from dragoman.demo import corpus
 from dragoman.demo.corpus import Sizes, plain
 from dragoman.demo.report import page
-from dragoman.demo.results import SYSTEMS, Results, read
+from dragoman.demo.results import Results, read
 from dragoman.errors import InputError
 from dragoman.files import write_bytes
 
@@ -23,9 +23,6 @@ __all__ = ["Request", "Step", "run", "steps", "write_text"]
 
 _SETTINGS = "demo.json"
 _SECONDS = "seconds.json"
-_METRIC = "bleu:tokenize=none"
-_SEARCH = ("--stack", "100", "--pops", "100")
-_SETS = ("--features", "pt,al,lo")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +30,7 @@ class Request:
     """What is asked for."""
 
     folder: Path
-    sizes: Sizes = Sizes()
+    sizes: Sizes = field(default_factory=Sizes)
     seed: int = 0
     rounds: int = 4
     """Of MERT, at most."""
@@ -50,43 +47,39 @@ class Step:
     commands: Sequence[Sequence[str]]
 
 
+_TRAIN = "train --src {folder}/train.de --tgt {folder}/train.en --order 4 --classes 0 --out {folder}/model"
+_TUNE = (
+    "tune --model {folder}/model --src {folder}/tune.de --refs {folder}/tune.en --held-out {folder}/dev.de "
+    "--held-out-refs {folder}/dev.en --stack 100 --pops 100 --resume "
+)
+_MERT = _TUNE + "--tuner mert:order=cyclic,starts=10 --size 100 --epochs {rounds} --out {folder}/mert"
+_ADAGRAD = _TUNE + "--tuner adagrad:rate=0.1 --features pt,al,lo --size 50 --epochs {epochs} --out {folder}/adagrad"
+_TRANSLATE = "translate --model {folder}/model --input {folder}/test.de --stack 100 --pops 100 "
+_TRANSLATIONS = (
+    _TRANSLATE + "--output {folder}/test.start.en",
+    _TRANSLATE + "--weights {folder}/mert/weights.toml --output {folder}/test.mert.en",
+    _TRANSLATE + "--weights {folder}/adagrad/weights.toml --features pt,al,lo --output {folder}/test.adagrad.en",
+)
+_COMPARISONS = (
+    "compare {folder}/test.start.en {folder}/test.mert.en --refs {folder}/test.en --metric bleu:tokenize=none chrf",
+    "compare {folder}/test.mert.en {folder}/test.adagrad.en --refs {folder}/test.en --metric bleu:tokenize=none chrf",
+)
+
+
 def steps(request: Request) -> list[Step]:
     """All that is done after the corpus was written."""
-    at = _at(request.folder)
-    dense = [*_tune(request), "--tuner", "mert:order=cyclic", "--epochs", str(request.rounds), "--out", at("mert")]
-    sparse = [
-        *_tune(request), *_SETS, "--tuner", "adagrad:rate=0.05", "--epochs", str(request.epochs), "--out", at("adagrad"),
-    ]  # fmt: skip
-    train = ["train", "--src", at("train.de"), "--tgt", at("train.en"), "--order", "4", "--classes", "0", "--out", at("model")]
-    outputs = [at(f"test.{name}.en") for name in SYSTEMS]
-    compare = [["compare", *pair, "--refs", at("test.en"), "--metric", _METRIC, "chrf"] for pair in (outputs[:2], outputs[1:])]
+
+    def arguments(*commands: str) -> list[list[str]]:
+        fields = {"folder": request.folder, "rounds": request.rounds, "epochs": request.epochs}
+        return [[word.format(**fields) for word in command.split()] for command in commands]
+
     return [
-        Step("train", f"Train a model on {request.sizes.train:,} sentence pairs", [train]),
-        Step("mert", "Tune the dense weights with MERT", [dense]),
-        Step("adagrad", "Tune thousands of sparse features with AdaGrad", [sparse]),
-        Step("translate", "Translate the test set three times", list(_translations(at))),
-        Step("compare", "Is the difference more than luck? MERT against the start, AdaGrad against MERT", compare),
+        Step("train", f"Train a model on {request.sizes.train:,} sentence pairs", arguments(_TRAIN)),
+        Step("mert", "Tune the dense weights with MERT", arguments(_MERT)),
+        Step("adagrad", "Tune thousands of sparse features with AdaGrad", arguments(_ADAGRAD)),
+        Step("translate", "Translate the test set three times", arguments(*_TRANSLATIONS)),
+        Step("compare", "More than luck? MERT against the start, AdaGrad against MERT", arguments(*_COMPARISONS)),
     ]
-
-
-def _at(folder: Path) -> Callable[[str], str]:
-    return lambda name: str(folder / name)
-
-
-def _tune(request: Request) -> list[str]:
-    at = _at(request.folder)
-    return [
-        "tune", "--model", at("model"), "--src", at("tune.de"), "--refs", at("tune.en"),
-        "--held-out", at("dev.de"), "--held-out-refs", at("dev.en"), "--size", "50", *_SEARCH, "--resume",
-    ]  # fmt: skip
-
-
-def _translations(at: Callable[[str], str]) -> Iterator[list[str]]:
-    for name in SYSTEMS:
-        weights = [] if name == "start" else ["--weights", at(f"{name}/weights.toml")]
-        sets = _SETS if name == "adagrad" else ()
-        files = ["--input", at("test.de"), "--output", at(f"test.{name}.en")]
-        yield ["translate", "--model", at("model"), *weights, *sets, *files, *_SEARCH]
 
 
 def write_text(request: Request) -> None:

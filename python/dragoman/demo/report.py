@@ -38,7 +38,9 @@ def page(results: Results, commands: Commands) -> str:
         liked=_features(results.liked),
         disliked=_features(results.disliked),
         texts=_texts(results),
-        samples="".join(f"<tr><td lang=de>{_plain(a)}</td><td lang=en>{_plain(b)}</td></tr>" for a, b in results.samples),
+        samples="".join(
+            f"<tr><td lang=de>{_plain(a)}</td><td lang=en>{_plain(b)}</td></tr>" for a, b in results.samples
+        ),
         commands="".join(_commands(commands, results)),
         total=f"{sum(results.seconds.values()):.0f}",
         gain=f"{sparse.bleu.score - start.bleu.score:.1f}",
@@ -63,9 +65,9 @@ def _verdict(dense: System, sparse: System) -> str:
     sure = change.p_value < 0.05
     word = ("better" if change.difference > 0 else "worse") if sure else "not measurably different"
     return (
-        f"With sparse features the test set is translated <strong>{word}</strong>: {change.difference:+.2f} BLEU over MERT, "
-        f"p = {change.p_value:.4f} ({change.test}, {change.samples:,} samples). {sparse.weights:,} weights are not zero; "
-        f"MERT has found {dense.weights}."
+        f"With sparse features the test set is translated <strong>{word}</strong>: {change.difference:+.2f} BLEU over "
+        f"MERT, p = {change.p_value:.4f} ({change.test}, {change.samples:,} samples). {sparse.weights:,} weights are "
+        f"not zero; MERT has found {dense.weights}."
     )
 
 
@@ -115,8 +117,12 @@ def _features(found: Sequence[tuple[str, float]]) -> str:
     for name, value in found:
         source, _, target = name.partition(":")[2].partition(">")
         shown = [escape(unquote(word.replace("_", " "))) or "&empty;" for word in (source, target)]
-        bar = f'<span class="bar {"plus" if value > 0 else "minus"}" style="width:{abs(value) / top * 100:.0f}%"></span>'
-        rows.append(f"<tr><td lang=de>{shown[0]}</td><td lang=en>{shown[1]}</td><td>{value:+.2f}</td><td>{bar}</td></tr>")
+        bar = (
+            f'<span class="bar {"plus" if value > 0 else "minus"}" style="width:{abs(value) / top * 100:.0f}%"></span>'
+        )
+        rows.append(
+            f"<tr><td lang=de>{shown[0]}</td><td lang=en>{shown[1]}</td><td>{value:+.2f}</td><td>{bar}</td></tr>"
+        )
     return "".join(rows)
 
 
@@ -128,7 +134,8 @@ def _texts(results: Results) -> str:
         "test": "British; the figures above",
     }
     return "".join(
-        f"<tr><th scope=row>{name}</th><td>{lines:,}</td><td>{german:,}</td><td>{english:,}</td><td>{about[name]}</td></tr>"
+        f"<tr><th scope=row>{name}</th><td>{lines:,}</td><td>{german:,}</td><td>{english:,}</td>"
+        f"<td>{about[name]}</td></tr>"
         for name, (lines, german, english) in results.texts.items()
     )
 

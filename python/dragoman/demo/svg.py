@@ -1,4 +1,4 @@
-"""Line charts as inline SVG: a few lines of our own instead of a plotting library. Colours come from the page's style."""
+"""Line charts as inline SVG, without a plotting library. Colours come from the page's style sheet."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
+from itertools import pairwise
 
 __all__ = ["Series", "chart"]
 
@@ -28,7 +29,7 @@ def chart(series: Sequence[Series], x_title: str, y_title: str) -> str:
     if not points:
         return ""
     low, high, step = _scale(min(y for _, y in points), max(y for _, y in points))
-    last = max(1.0, max(x for x, _ in points))
+    last = max(1.0, *(x for x, _ in points))
 
     def place(x: float, y: float) -> tuple[float, float]:
         across = _LEFT + x / last * (_WIDTH - _LEFT - _RIGHT)
@@ -79,6 +80,6 @@ def _apart(heights: Sequence[float], distance: float = 15) -> list[float]:
     """Heights of labels, moved so that none covers another."""
     moved = list(heights)
     order = sorted(range(len(moved)), key=lambda i: moved[i])
-    for above, below in zip(order, order[1:], strict=False):
+    for above, below in pairwise(order):
         moved[below] = max(moved[below], moved[above] + distance)
     return moved

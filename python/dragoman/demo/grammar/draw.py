@@ -9,17 +9,33 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 from dragoman.demo.grammar import lexicon
-from dragoman.demo.grammar.meaning import Adjective, Adverbial, Clause, Name, Noun, Participant, Phrase, Pronoun, Slot, Verb
+from dragoman.demo.grammar.meaning import (
+    Adjective,
+    Adverbial,
+    Clause,
+    Name,
+    Noun,
+    Participant,
+    Phrase,
+    Pronoun,
+    Slot,
+    Verb,
+)
 
 __all__ = ["Draw"]
 
 _PRONOUNS = ("ich", "du", "er", "sie", "wir", "they", "Sie")
-_MODALS = ("können", "müssen", "wollen", "sollen", "dürfen", "möchten")
-_PAST_MODALS = ("können", "müssen", "wollen")
+_MODALS = {
+    "modal": ("können", "müssen", "wollen", "sollen", "dürfen", "möchten"),
+    "pastmodal": ("können", "müssen", "wollen"),
+}
+_STATED = (
+    "person", "vehicle", "clothes", "device", "fitting", "food", "show", "home", "taste", "talk", "part", "queue",
+    "sight", "seat",
+)  # fmt: skip
 _TENSES = {"habit": 4, "now": 3, "future": 4, "past": 8, "perfect": 3, "modal": 5, "pastmodal": 2}
 _TIMES = {"habit": "habit", "now": "now", "future": "future", "past": "past", "pastold": "past", "perfect": "perfect",
           "pastmodal": "past"}  # fmt: skip
-_STATES = ("sehr", "zu", "wirklich")
 
 
 @cache
@@ -40,7 +56,9 @@ def _adverbials(table: str, tags: frozenset[str]) -> tuple[Adverbial, ...]:
 @cache
 def _done_to(kinds: frozenset[str]) -> tuple[Verb, ...]:
     """Verbs with such an object."""
-    return tuple(v for v in lexicon.verbs() if any(s.case == "acc" and not s.preposition and s.kinds & kinds for s in v.slots))
+    return tuple(
+        v for v in lexicon.verbs() if any(s.case == "acc" and not s.preposition and s.kinds & kinds for s in v.slots)
+    )
 
 
 @cache
@@ -55,6 +73,11 @@ def _by_topic() -> Mapping[str, Sequence[Verb]]:
     for verb in lexicon.verbs():
         groups[verb.topic].append(verb)
     return dict(groups)
+
+
+def _universal(c: Clause) -> bool:
+    """Whether it speaks of every one of some things, which nobody negates like that."""
+    return any(isinstance(who, Phrase) and who.determiner == "every" for who in (c.subject, *(w for _, w in c.objects)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +119,7 @@ class Draw:
         adjective = self.chance.choice(fitting) if fitting and self.maybe(0.35) else None
         plural = not noun.kinds & {"mass", "one"} and self.maybe(0.2)
         phrase = Phrase(noun, self._determiner(noun, plural, owner), plural, adjective)
-        if phrase.determiner == "the" and "kin" not in noun.kinds and self.maybe(0.1):
+        if phrase.determiner == "the" and not noun.kinds & {"kin", "firm", "event"} and self.maybe(0.1):
             return replace(phrase, owner=self._owner())
         return phrase
 
@@ -133,19 +156,26 @@ class Draw:
         """A whole clause."""
         verb = verb or self._suited(subject)
         who = subject if subject is not None else self.subject(verb.subjects)
-        tense = tense or self.one_of(_TENSES)
+        given, tense = tense, tense or self.one_of(_TENSES)
         formal = self.maybe(0.3) and who.key != "du"  # nobody says beobachtetest
-        if tense == "modal" or tense == "pastmodal":
-            modal = self.chance.choice(_MODALS if tense == "modal" else _PAST_MODALS)
-        else:
-            modal = ""
+        modal = self._modal(tense, who)
         found = Clause(
             who, verb, self.objects(verb, who), tense, modal, formal, self._time(tense), self._place(verb),
             self._direction(verb), negated=self.maybe(0.12),
         )  # fmt: skip
-        if found.time is not None and (found.time.negative or found.time.mid):
+        if (found.time is not None and (found.time.negative or found.time.mid)) or _universal(found):
             found = replace(found, negated=False)
+        if not given and tense == "past" and found.time is None and not formal:
+            found = replace(
+                found, tense="perfect"
+            )  # whatever has no time is told in the perfect, by the British at least
         return self._fronted(found)
+
+    def _modal(self, tense: str, who: Participant) -> str:
+        able = _MODALS.get(tense, ())
+        if isinstance(who, Phrase) and not who.noun.kinds & {"person", "animal", "firm"}:  # which have no will
+            able = tuple(modal for modal in able if modal in {"können", "müssen", "sollen"})
+        return self.chance.choice(able) if able else ""
 
     def _suited(self, subject: Participant | None) -> Verb:
         """A verb that the subject can do."""
@@ -181,13 +211,15 @@ class Draw:
         """A clause that does not say who does it."""
         while True:
             verb = self.verb()
-            if len(verb.slots) == 1 and verb.slots[0].case == "acc" and not verb.slots[0].preposition:
+            direct = len(verb.slots) == 1 and verb.slots[0].case == "acc" and not verb.slots[0].preposition
+            if direct and verb.english[0].particle != "round":
                 break
         tense = self.one_of({"now": 3, "past": 5, "future": 3, "perfect": 2, "modal": 3})
         modal = self.chance.choice(("müssen", "können")) if tense == "modal" else ""
         who = self.phrase(verb.slots[0].kinds, None)
         time = self._time(tense) if tense != "modal" else None
         formal = tense == "future" or self.maybe(0.5)
+        tense = "perfect" if tense == "past" and time is None and not formal else tense
         return self._fronted(Clause(who, verb, (), tense, modal, formal, time, self._place(verb), passive=True))
 
     def related(self, c: Clause) -> Clause:
@@ -207,7 +239,9 @@ class Draw:
         tense = self.one_of({"past": 4, "habit": 2, "modal": 1})
         if able and ("person" not in head.noun.kinds or self.maybe(0.3)):
             made = self.clause(tense, self.person(), self.chance.choice(able))
-            slots = tuple((slot, bare if slot.case == "acc" and not slot.preposition else who) for slot, who in made.objects)
+            slots = tuple(
+                (slot, bare if slot.case == "acc" and not slot.preposition else who) for slot, who in made.objects
+            )
             made = replace(made, objects=slots, gap="acc")
         elif _done_by(head.noun.kinds):
             made = replace(self.clause(tense, bare), gap="subject")
@@ -219,8 +253,7 @@ class Draw:
     def state(self) -> tuple[Phrase, Adjective]:
         """Something, and what it is like."""
         while True:
-            kinds = frozenset({self.chance.choice(("person", "vehicle", "clothes", "device", "fitting", "food", "show",
-                                                   "home", "taste", "talk", "part", "queue", "sight", "seat"))})  # fmt: skip
+            kinds = frozenset({self.chance.choice(_STATED)})
             who = self.phrase(kinds, None)
             fitting = _adjectives(who.noun)
             if fitting:

@@ -5,7 +5,16 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from dragoman.demo.grammar.meaning import Adverbial, Clause, EnglishVerb, Name, Participant, Phrase, Pronoun, is_indefinite
+from dragoman.demo.grammar.meaning import (
+    Adverbial,
+    Clause,
+    EnglishVerb,
+    Name,
+    Participant,
+    Phrase,
+    Pronoun,
+    is_indefinite,
+)
 
 __all__ = ["English"]
 
@@ -89,23 +98,22 @@ class English:
         tense = c.tense
         if tense == "perfect" and self.variety == 1:  # Americans just did it, or already did
             tense = "past"
+        if tense == "now" and c.verb.state and not c.passive:
+            tense = "habit"
         if tense in {"modal", "pastmodal"}:
             return self._modal(c, verb)
+        has = "has" if self.third(who) else "have"
         if c.passive:
-            been = {
-                "now": [self.be(who, False), "being"], "future": ["will", "be"], "pluperfect": ["had", "been"],
-                "perfect": ["has" if self.third(who) else "have", "been"],
-            }.get(tense, [self.be(who, tense in {"past", "pastold"})])  # fmt: skip
-            return been, [verb.participle]
-        if tense == "now":
-            return [self.be(who, False)], [_ing(verb)]
-        if tense == "future":
-            return ["will"], [verb.base]
-        if tense in {"perfect", "pluperfect"}:
-            return ["had" if tense == "pluperfect" else "has" if self.third(who) else "have"], [verb.participle]
+            be = {"now": [self.be(who, False), "being"], "future": ["will", "be"], "pluperfect": ["had", "been"],
+                  "perfect": [has, "been"]}  # fmt: skip
+            return be.get(tense, [self.be(who, tense in {"past", "pastold"})]), [verb.participle]
         if tense in {"past", "pastold"}:
             return [], [verb.past]
-        return [], [_third(verb.base) if self.third(who) else verb.base]
+        groups = {
+            "now": ([self.be(who, False)], [_ing(verb)]), "future": (["will"], [verb.base]),
+            "perfect": ([has], [verb.participle]), "pluperfect": (["had"], [verb.participle]),
+        }  # fmt: skip
+        return groups.get(tense, ([], [_third(verb.base) if self.third(who) else verb.base]))
 
     def _modal(self, c: Clause, verb: EnglishVerb) -> tuple[list[str], list[str]]:
         past = c.tense == "pastmodal"

@@ -78,10 +78,8 @@ def _determiner(who: Phrase, place: tuple[str, str], negated: bool) -> tuple[lis
     kind = who.determiner
     if isinstance(who.owner, Name):
         return [who.owner.word + "s"], _STRONG
-    if kind == "the":
-        return [_THE[place]], _WEAK
-    if kind in {"this", "every"}:
-        return [{"this": "dies", "every": "jed"}[kind] + _DIESER[place]], _WEAK
+    if kind in {"the", "this", "every"}:
+        return [_THE[place] if kind == "the" else {"this": "dies", "every": "jed"}[kind] + _DIESER[place]], _WEAK
     if kind == "no" or (kind == "a" and negated):
         return ["kein" + _EIN[place]], _MIXED
     if kind == "a":
@@ -188,7 +186,7 @@ def _middle(c: Clause, front: str = "", subject: bool = True) -> list[str]:
 
 
 def _joined(preposition: str, words: list[str]) -> list[str]:
-    """im for in dem."""
+    """The two as one word where that is usual: `im` for `in dem`."""
     joined = _JOINED.get((preposition, words[0]))
     return [joined, *words[1:]] if joined and preposition != "auf" else [preposition, *words]
 

@@ -61,8 +61,8 @@ def verbs() -> tuple[Verb, ...]:
 
 def _verb(german: str, english: str, frame: str, places: str, topic: str) -> Verb:
     parts = german.split()
-    reflexive, sein = parts[0] == "sich", parts[-1] == "*"
-    infinitive, present, past, participle = (part for part in parts if part not in {"sich", "*"})
+    reflexive, sein, state = parts[0] == "sich", "*" in parts, "!" in parts
+    infinitive, present, past, participle = (part for part in parts if part not in {"sich", "*", "!"})
     prefix, _, stem = infinitive.rpartition("+")
     british, american = map(_english_verb, _both(english))
     subjects, _, objects = (part.strip() for part in frame.partition(">"))
@@ -73,7 +73,7 @@ def _verb(german: str, english: str, frame: str, places: str, topic: str) -> Ver
         else:
             slots.append(_slot(item))
     return Verb(
-        prefix, stem, present, past, participle, sein, reflexive, (british, american),
+        prefix, stem, present, past, participle, sein, state, reflexive, (british, american),
         frozenset(subjects.split(",")), tuple(slots), direction, frozenset(places.split()), topic,
     )  # fmt: skip
 

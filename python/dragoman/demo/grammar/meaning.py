@@ -96,6 +96,8 @@ class Verb:
     past: str
     participle: str
     sein: bool
+    state: bool
+    """What lasts has no progressive: I hear you."""
     reflexive: bool
     english: tuple[EnglishVerb, EnglishVerb]
     subjects: frozenset[str]

@@ -27,8 +27,8 @@ die Tante, Tanten              | aunt                                  | person 
 der Gast, Gäste                | guest                                 | person
 der Lehrer, Lehrer             | teacher                               | person staff
 die Lehrerin, Lehrerinnen      | teacher                               | person staff
-der Arzt, Ärzte                | doctor                                | person staff
-die Ärztin, Ärztinnen          | doctor                                | person staff
+der Arzt, Ärzte                | doctor                                | person staff doctor
+die Ärztin, Ärztinnen          | doctor                                | person staff doctor
 der Student, -en               | student                               | person
 der Kellner, Kellner           | waiter                                | person staff
 der Polizist, -en              | policeman:policemen / police officer  | person staff
@@ -89,8 +89,8 @@ der Lastwagen, Lastwagen       | lorry / truck                         | vehicle
 das Fahrrad, Fahrräder         | bicycle                               | vehicle
 das Motorrad, Motorräder       | motorbike / motorcycle                | vehicle
 der Wohnwagen, Wohnwagen       | caravan / trailer                     | vehicle
-der Zug, Züge                  | train                                 | line
-der Bus, Busse                 | bus                                   | line
+der Zug, Züge                  | train                                 | line ride
+der Bus, Busse                 | bus                                   | line ride
 das Flugzeug, Flugzeuge        | aeroplane / airplane                  | line
 
 das Brot, Brote                | bread                                 | food mass

@@ -69,6 +69,8 @@ class Sentences:
         b = replace(self._lean(self.draw.clause(second, self._same(a))), formal=a.formal)
         if german_word == "denn":
             return [*german.main(a), ",", "denn", *german.main(b), "."], self._joined(a, word, b)
+        if german_word in {"als", "bevor", "nachdem", "während"}:
+            b = replace(b, negated=False)
         sub = [german_word, *german.final(b)]
         if self.draw.maybe(0.4):
             a = self._lean(a, keep_time=True)
@@ -87,7 +89,7 @@ class Sentences:
 
     @staticmethod
     def _lean(c: Clause, keep_time: bool = False) -> Clause:
-        """Without comment, and in the plainest order; a subordinate clause has no time that contradicts the main one."""
+        """In the plainest order, without comment; a subordinate clause has no time that contradicts the main one."""
         time = c.time if keep_time or (c.time is not None and c.time.mid) else None
         return replace(c, comment=None, front="subject", time=time)
 
@@ -100,28 +102,32 @@ class Sentences:
         opener, english_opener = self.chance.choice(openers)
         b = self.draw.clause("pluperfect" if past else "")
         b = replace(b, comment=None, front="subject")
-        if opener in {"wo", "wann"}:
-            b = replace(b, place=None if opener == "wo" else b.place, time=None if opener == "wann" else b.time)
+        b = self._asked(b, opener)
         source = [*german.main(a), ",", opener, *german.final(b), "."]
         return source, [*self.english.clause(a), english_opener, *self.english.clause(b), "."]
 
     def question(self) -> tuple[Words, Words]:
-        """Did you see him? Where?"""
+        """Questions: did you see him, and where."""
         c = replace(self.draw.clause(), comment=None, front="subject")
         if self.draw.maybe(0.5):
             return [*german.inverted(c), "?"], [*self.english.clause(c, inverted=True), "?"]
         word = self.chance.choice(list(_WHERE))
         c = replace(c, negated=c.negated and word == "warum")
-        if word == "wo":
-            c = replace(c, place=None, direction=None, time=c.time)
-        if word == "wann" and c.tense == "now":
-            word = "warum"
-        if word == "wann":
-            c = replace(c, time=None, formal=c.formal or c.tense == "future")
+        c = self._asked(c, word)
         return [word, *german.inverted(c), "?"], [_WHERE[word], *self.english.clause(c, inverted=True), "?"]
 
+    @staticmethod
+    def _asked(c: Clause, word: str) -> Clause:
+        """Without what is asked for; and where or when something happened is asked in the past."""
+        tense = {"perfect": "past", "now": "past" if word == "wann" else "now"}.get(c.tense, c.tense)
+        if word == "wo":
+            return replace(c, place=None, direction=None, tense=tense, time=c.time if tense == c.tense else None)
+        if word == "wann":
+            return replace(c, time=None, tense=tense, formal=c.formal or tense == "future")
+        return c
+
     def request(self) -> tuple[Words, Words]:
-        """Please close the window!"""
+        """Requests: please close the window."""
         while True:
             c = self.draw.clause("habit", Pronoun("Sie"))
             if c.verb.slots and c.verb.topic != "law" and not c.negated:
@@ -138,7 +144,9 @@ class Sentences:
             aim = self.draw.clause("habit", who)
         aim = replace(aim, time=None, comment=None, negated=False)
         if self.draw.maybe(0.5):
-            a = Clause(who, self.chance.choice(lexicon.intents()), (), "past" if past else "habit", formal=self.draw.maybe(0.5))
+            a = Clause(
+                who, self.chance.choice(lexicon.intents()), (), "past" if past else "habit", formal=self.draw.maybe(0.5)
+            )
             return [*german.main(a), ",", *german.infinitive(aim), "."], [
                 *self.english.clause(a), *self.english.infinitive(aim), "."]  # fmt: skip
         going = [verb for verb in lexicon.verbs() if verb.direction in {"to", "city"}]

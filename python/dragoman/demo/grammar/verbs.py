@@ -1,9 +1,10 @@
 """Verbs: a line each, read by `lexicon`.
 
 German infinitive, third person, past, participle | British / American | subject > objects | places | topic.
-`an+rufen` parts with its prefix in main clauses, `*` takes `sein` in the perfect, `sich` is reflexive. English past forms
-that no rule gives follow colons. An object is a case (or a preposition and its case, `=` the English one) and the kinds of
-nouns that it can be; `direction` stands for a place to go to. Topics are what the two domains differ in.
+`an+rufen` parts with its prefix in main clauses, `*` takes `sein` in the perfect, `sich` is reflexive, `!` has no
+progressive. English past forms that no rule gives follow colons. An object is a case (or a preposition and its case, `=`
+the English one) and the kinds of nouns that it can be; `direction` stands for a place to go to. Topics are what the two
+domains differ in.
 """
 
 __all__ = ["VERBS"]
@@ -37,10 +38,10 @@ geben gibt gab gegeben | give:gave:given | person > dat person; acc thing,ticket
 zeigen zeigt zeigte gezeigt | show:showed:shown | person > dat person; acc map,sight,home,text | town | town
 leihen leiht lieh geliehen | lend:lent:lent | person > dat person; acc vehicle,thing,book,tool | home | home
 erzählen erzählt erzählte erzählt | tell:told:told | person > dat person; acc talk | home office | home
-verschreiben verschreibt verschrieb verschrieben | prescribe | staff > dat person; acc medical | office | work
+aus+stellen stellt stellte gestellt | write:wrote:written | doctor > dat person; acc medical | office | work
 stellen stellt stellte gestellt | ask | person > dat person; acc ask | office | work
 holen holt holte geholt | fetch / get:got:gotten | person > acc thing,tool,waste,drink,medical | home shop | home
-brauchen braucht brauchte gebraucht | need | person > acc tool,medical,bulb,part,map,thing,fuel | home road | home
+brauchen braucht brauchte gebraucht ! | need | person > acc tool,medical,bulb,part,map,thing,fuel | home road | home
 an+rufen ruft rief gerufen | ring:rang:rung / call | person > acc person | home office | home
 ab+holen holt holte geholt | collect / pick up | person > acc person,mail,ticket,vehicle | town | town
 mit+bringen bringt brachte gebracht | bring:brought:brought | person > acc food,drink,thing,book,toy | home office | home
@@ -48,10 +49,10 @@ mit+nehmen nimmt nahm genommen | take:took:taken | person > acc thing,tool,map,a
 ein+laden lädt lud geladen | invite | person > acc person | home town | home
 besuchen besucht besuchte besucht | visit | person > acc person,sight | town | town
 treffen trifft traf getroffen | meet:met:met | person > acc person | town office road | town
-erkennen erkennt erkannte erkannt | recognise / recognize | person > acc person,vehicle,building | town road | town
+erkennen erkennt erkannte erkannt ! | recognise / recognize | person > acc person,vehicle,building | town road | town
 kritisieren kritisiert kritisierte kritisiert | criticise / criticize | person > acc staff,taste,text,show | office | law
-sehen sieht sah gesehen | see:saw:seen | person > acc person,animal,show,building,queue | town road | town
-hören hört hörte gehört | hear:heard:heard | person > acc talk,animal,line | home town | home
+sehen sieht sah gesehen ! | see:saw:seen | person > acc person,animal,show,building,queue | town road | town
+hören hört hörte gehört ! | hear:heard:heard | person > acc talk,animal,line | home town | home
 filmen filmt filmte gefilmt | film | person > acc animal,goal,building | town | town
 warten wartet wartete gewartet | wait | person > auf acc = for person,line,mail,fuel | town road | town
 denken denkt dachte gedacht | think:thought:thought | person > an acc = of person,trip | home office | home
@@ -60,11 +61,11 @@ sprechen spricht sprach gesprochen | talk | person > über acc = about show,even
 lachen lacht lachte gelacht | laugh | person > über acc = at talk,person,clothes | home town | home
 helfen hilft half geholfen | help | person > dat person | home road office | home
 danken dankt dankte gedankt | thank | person > dat person | office | work
-gehören gehört gehörte gehört | belong | vehicle,home,tool,animal > dat = to person | | law
+gehören gehört gehörte gehört ! | belong | vehicle,home,tool,animal > dat = to person | | law
 folgen folgt folgte gefolgt * | follow | person,animal > dat person,vehicle | road | law
 sich freuen freut freute gefreut | look forward | person > auf acc = to trip,event,person | | home
 sich beschweren beschwert beschwerte beschwert | complain | person > über acc = about taste,bill,queue,waste,food | office shop | work
-sich erinnern erinnert erinnerte erinnert | remember | person > an acc person,trip,show | | home
+sich erinnern erinnert erinnerte erinnert ! | remember | person > an acc person,trip,show | | home
 sich entschuldigen entschuldigt entschuldigte entschuldigt | apologise / apologize | person > bei dat = to person | office | work
 sich setzen setzt setzte gesetzt | sit:sat:sat down | person > auf acc = on seat | | town
 sitzen sitzt saß gesessen | sit:sat:sat | person > auf dat = on seat | out | town
@@ -96,11 +97,11 @@ weg+werfen wirft warf geworfen | throw:threw:thrown away | person > acc waste,cl
 streichen streicht strich gestrichen | paint | person > acc wall,room,fitting,seat | home | home
 bauen baut baute gebaut | build:built:built | firm,person > acc building,road,wall | town | law
 ab+reißen reißt riss gerissen | pull down / tear:tore:torn down | firm > acc building,wall | town | law
-eröffnen eröffnet eröffnete eröffnet | open | firm,staff > acc shop,building,show | town | law
+eröffnen eröffnet eröffnete eröffnet | open | firm,staff > acc shop,building,event | town | law
 besichtigen besichtigt besichtigte besichtigt | look round / tour | person > acc sight | town | town
 fotografieren fotografiert fotografierte fotografiert | photograph | person > acc sight,animal,person | town out | town
 bewundern bewundert bewunderte bewundert | admire | person > acc sight,clothes,show | town | town
-überholen überholt überholte überholt | overtake:overtook:overtaken / pass | person > acc vehicle,line | road | town
+überholen überholt überholte überholt | overtake:overtook:overtaken / pass | person > acc vehicle,ride | road | town
 parken parkt parkte geparkt | park | person > acc vehicle | road town | town
 mieten mietet mietete gemietet | hire / rent | person > acc vehicle,home | town | town
 verpassen verpasst verpasste verpasst | miss | person > acc line,show,event | town | town
@@ -120,7 +121,7 @@ kündigen kündigt kündigte gekündigt | terminate / cancel:canceled:canceled |
 schießen schießt schoss geschossen | score | person > acc goal | out school | town
 bekommen bekommt bekam bekommen | get:got:got / get:got:gotten | person > acc mark,mail,bill,medical | school office | work
 verbreiten verbreitet verbreitete verbreitet | spread:spread:spread | person > acc rumour | office town | law
-an+halten hält hielt gehalten | stop:stopped:stopped | staff > acc vehicle,line | road town | law
+an+halten hält hielt gehalten | stop:stopped:stopped | staff > acc vehicle,ride | road town | law
 beobachten beobachtet beobachtete beobachtet | watch | person > acc animal,person,line | out road | law
 gehen geht ging gegangen * | go:went:gone | person > direction | | town
 fahren fährt fuhr gefahren * | drive:drove:driven | person > direction | | town
@@ -132,7 +133,7 @@ ein+schlafen schläft schlief geschlafen * | fall:fell:fallen asleep | person,an
 auf+wachen wacht wachte gewacht * | wake:woke:woken up | person,animal > | home | home
 aus+steigen steigt stieg gestiegen * | get:got:got off / get:got:gotten off | person > | town road | town
 an+kommen kommt kam gekommen * | arrive | person,line > | town | town
-ab+fahren fährt fuhr gefahren * | leave:left:left / depart | line > | | town
+ab+fahren fährt fuhr gefahren * | leave:left:left / depart | ride > | | town
 ein+kaufen kauft kaufte gekauft | shop:shopped:shopped | person > | town shop | town
 weg+laufen läuft lief gelaufen * | run:ran:run away | animal,person > | home road | home
 """
