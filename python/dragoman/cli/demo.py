@@ -19,7 +19,7 @@ __all__ = ["demo"]
     "--pairs",
     default=30_000,
     show_default=True,
-    type=click.IntRange(min=400),
+    type=click.IntRange(min=1000),
     help="With --full or --text: sentence pairs to train on; 2000 take seconds.",
 )
 @click.option("--out", default="demo", show_default=True, metavar="FOLDER", help="Where the files go.")

@@ -32,7 +32,7 @@ class Request:
     folder: Path
     sizes: Sizes = field(default_factory=Sizes)
     seed: int = 0
-    rounds: int = 4
+    rounds: int = 6
     """Of MERT, at most."""
     epochs: int = 6
     """Of AdaGrad."""
@@ -145,7 +145,7 @@ def _tell(results: Results) -> None:
     for system in results.systems:
         change = system.change
         more = f"  {change.difference:+.2f}, p = {change.p_value:.4f}" if change else ""
-        click.echo(f"{system.title:32} BLEU {system.bleu.score:.2f}{more}")
+        click.echo(f"{system.title:34} BLEU {system.bleu.score:.2f}{more}")
     for example in results.examples[:3]:
         click.echo()
         for title, text in (("German", example.source), *zip(_TITLES, example.outputs, strict=True)):

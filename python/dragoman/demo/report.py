@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 import shlex
 from collections.abc import Iterator, Sequence
 from html import escape
@@ -86,28 +87,29 @@ def _scores(systems: Sequence[System]) -> str:
 
 def _series(system: System, key: str, faint: str) -> Series:
     points = [(record["epoch"], record[key]) for record in system.records if key in record]
-    return Series({"mert": "MERT", "adagrad": "AdaGrad"}[system.name], system.name + faint, points)
+    title, colour = {"mert": ("MERT", "#b7791f"), "adagrad": ("AdaGrad", "#1f6f8b")}[system.name]
+    return Series(title, system.name + faint, colour, points)
 
 
 def _example(example: Example) -> str:
     rows = [f"<tr><th>German</th><td lang=de>{_plain(example.source)}</td></tr>"]
-    wanted = plain(example.reference).split()
     for name, output in zip(SYSTEMS, example.outputs, strict=True):
         title = {"start": "start", "mert": "MERT", "adagrad": "AdaGrad"}[name]
-        marked = _marked(plain(output).split(), wanted)
+        marked = _marked(output.split(), example.reference.split())
         rows.append(f'<tr class="{name}"><th>{title}</th><td lang=en>{marked}</td></tr>')
     rows.append(f"<tr class=reference><th>reference</th><td lang=en>{_plain(example.reference)}</td></tr>")
     return f"<table class=example>{''.join(rows)}</table>"
 
 
 def _marked(words: Sequence[str], wanted: Sequence[str]) -> str:
-    """The words, with those marked that the reference does not have at that place."""
+    """Plain text, with those words marked that the reference does not have at that place."""
     parts = []
+    shown = [escape(word[:1].upper() + word[1:] if i == 0 else word) for i, word in enumerate(words)]
     for kind, first, last, _, _ in difflib.SequenceMatcher(None, words, wanted, autojunk=False).get_opcodes():
-        text = escape(" ".join(words[first:last]))
+        text = " ".join(shown[first:last])
         if text:
             parts.append(text if kind == "equal" else f"<mark>{text}</mark>")
-    return " ".join(parts)
+    return re.sub(r" (?=(<mark>)?([.,?!]|&#x27;s))", "", " ".join(parts))
 
 
 def _features(found: Sequence[tuple[str, float]]) -> str:
@@ -147,12 +149,12 @@ def _commands(commands: Commands, results: Results) -> Iterator[str]:
         yield f"<h3>{escape(title)} <small>{taken}</small></h3><pre>{escape(lines)}</pre>"
 
 
-def _wrapped(arguments: Sequence[str], width: int = 96) -> str:
-    """A command over several lines, as a shell takes it."""
+def _wrapped(arguments: Sequence[str], width: int = 90) -> str:
+    """A command over several lines, as a shell takes it; an option stays with its values."""
     lines = ["dragoman"]
-    for word in map(shlex.quote, arguments):
-        if len(lines[-1]) + len(word) > width and word.startswith("--"):
+    for chunk in re.split(r" (?=--)", shlex.join(arguments)):
+        if len(lines[-1]) + len(chunk) > width:
             lines[-1] += " \\"
             lines.append("   ")
-        lines[-1] += f" {word}"
+        lines[-1] += f" {chunk}"
     return "\n".join(lines)

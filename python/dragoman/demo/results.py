@@ -15,7 +15,7 @@ from dragoman.types import F64
 
 __all__ = ["SYSTEMS", "Example", "Results", "System", "read"]
 
-SYSTEMS = {"start": "Start weights", "mert": "17 dense weights, MERT", "adagrad": "and sparse ones, AdaGrad"}
+SYSTEMS = {"start": "start weights", "mert": "dense, tuned with MERT", "adagrad": "feature-rich, tuned with AdaGrad"}
 """The systems, each better than the one before it, we hope."""
 _BLEU = Bleu(tokenize="none")
 _EXAMPLES = 8

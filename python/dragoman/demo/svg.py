@@ -16,10 +16,11 @@ _LEFT, _RIGHT, _TOP, _BOTTOM = 48, 132, 16, 44
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """A line with its name; `style` is its class in the page's style sheet."""
+    """A line with its name; `style` is its class in the page's style sheet, `colour` what it has without one."""
 
     title: str
     style: str
+    colour: str
     points: Sequence[tuple[float, float]]
 
 
@@ -39,7 +40,7 @@ def chart(series: Sequence[Series], x_title: str, y_title: str) -> str:
     for i in range(round((high - low) / step) + 1):
         y = low + i * step
         right, height = place(last, y)
-        parts.append(f'<line class="grid" x1="{_LEFT}" y1="{height}" x2="{right}" y2="{height}"/>')
+        parts.append(f'<line class="grid" stroke="#dddddd" x1="{_LEFT}" y1="{height}" x2="{right}" y2="{height}"/>')
         parts.append(f'<text class="tick" x="{_LEFT - 8}" y="{height + 4}" text-anchor="end">{y:g}</text>')
     for x in range(round(last) + 1):
         across, bottom = place(x, low)
@@ -59,11 +60,14 @@ def chart(series: Sequence[Series], x_title: str, y_title: str) -> str:
 
 def _line(line: Series, places: Sequence[tuple[float, float]], end: float) -> list[str]:
     path = " ".join(f"{x},{y}" for x, y in places)
-    parts = [f'<polyline class="line {line.style}" points="{path}"/>']
+    parts = [
+        f'<polyline class="line {line.style}" fill="none" stroke="{line.colour}" stroke-width="2" points="{path}"/>'
+    ]
     for (x, y), (epoch, value) in zip(places, line.points, strict=True):
         title = f"<title>{escape(line.title)}, epoch {epoch:g}: {value:.2f}</title>"
-        parts.append(f'<circle class="dot {line.style}" cx="{x}" cy="{y}" r="3">{title}</circle>')
-    parts.append(f'<text class="name {line.style}" x="{places[-1][0] + 8}" y="{end + 4}">{escape(line.title)}</text>')
+        parts.append(f'<circle class="dot {line.style}" fill="{line.colour}" cx="{x}" cy="{y}" r="3">{title}</circle>')
+    name = f'class="name {line.style}" fill="{line.colour}" x="{places[-1][0] + 8}" y="{end + 4}"'
+    parts.append(f"<text {name}>{escape(line.title)}</text>")
     return parts
 
 
@@ -73,7 +77,8 @@ def _scale(low: float, high: float) -> tuple[float, float, float]:
     rough = span / 5
     unit = 10 ** math.floor(math.log10(rough))
     step = next(unit * m for m in (1, 2, 5, 10) if unit * m >= rough)
-    return math.floor(low / step) * step, math.ceil(high / step) * step, step
+    bottom = math.floor(low / step) * step
+    return bottom, max(math.ceil(high / step) * step, bottom + step), step
 
 
 def _apart(heights: Sequence[float], distance: float = 15) -> list[float]:

@@ -166,9 +166,7 @@ class Draw:
         if (found.time is not None and (found.time.negative or found.time.mid)) or _universal(found):
             found = replace(found, negated=False)
         if not given and tense == "past" and found.time is None and not formal:
-            found = replace(
-                found, tense="perfect"
-            )  # whatever has no time is told in the perfect, by the British at least
+            found = replace(found, tense="perfect")  # what has no time, the British tell in the perfect
         return self._fronted(found)
 
     def _modal(self, tense: str, who: Participant) -> str:
