@@ -16,6 +16,7 @@ import json
 import os
 import tempfile
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -44,7 +45,7 @@ class Setting:
 
     model: Path
     source: list[str]
-    references: list[tuple[str, ...]]
+    references: Sequence[Sequence[str]]
     size: int
 
     def judged(self, features: str, threads: int) -> Judged:

@@ -1,6 +1,7 @@
 """The native half of dragoman, typed. Internal: use the public names of the package."""
 
 from collections.abc import Callable, Iterator, Sequence
+from os import PathLike
 from typing import TypeAlias, final
 
 import numpy as np
@@ -39,8 +40,10 @@ __all__ = [
     "lm_convert",
     "lm_estimate",
     "lm_merge",
+    "maxent_train",
     "nbest_stat",
     "normalise_lines",
+    "parse_size",
     "read_gold",
     "read_lines",
     "read_links",
@@ -107,6 +110,7 @@ class LineWriter:
     def finish(self) -> None: ...
     def discard(self) -> None: ...
 
+def parse_size(text: str) -> int: ...
 def write_lines(path: str, lines: Texts) -> None: ...
 
 @final
@@ -555,6 +559,30 @@ def rules_import(
 def rules_score_count(path: str) -> int:
     """How many scores the first line of a Moses phrase table has."""
 
+def maxent_train(
+    rules: str | PathLike[str],
+    classes: tuple[str, str],
+    out: str | PathLike[str],
+    meta: str,
+    model: str,
+    name: str,
+    emphasis: float,
+    least: float,
+    singletons: float,
+    iterations: int,
+    drop_counts: bool,
+    heldout: str | PathLike[str] | None,
+    alpha: float,
+    seed: int,
+) -> tuple[
+    int,
+    int,
+    int,
+    list[tuple[int, bool, float, float]],
+    tuple[float, float, list[float], list[float], list[float], list[float]] | None,
+]:
+    """Trains the Maxent reordering model on a table with counts and writes a table with six columns more."""
+
 @final
 class RuleTable:
     """An open rule table."""
@@ -602,7 +630,15 @@ class NativeWeights:
 
 @final
 class NativeSystem:
-    def __new__(cls, tables: list[str], parts: list[tuple[str, str, list[tuple[str, str]]]]) -> NativeSystem: ...
+    def __new__(
+        cls,
+        tables: list[str],
+        parts: list[tuple[str, str, list[tuple[str, str]]]],
+        rules: list[tuple[str, list[str], object]] = ...,
+        states: list[tuple[str, list[str], int, int, bool, object]] = ...,
+    ) -> NativeSystem: ...
+    @property
+    def vocabulary(self) -> Names: ...
     @property
     def names(self) -> Names: ...
     @property
@@ -709,3 +745,31 @@ class TruecaseModel:
 
 def truecase_undo(texts: Texts, factored: bool) -> Texts: ...
 def normalise_lines(texts: Texts, form: str) -> Texts: ...
+
+@final
+class TagCounts:
+    """How often each word has each tag."""
+
+    def __new__(cls) -> TagCounts: ...
+    def add_factored(self, path: str, factor: int) -> None: ...
+    def add_files(self, text: str, tags: str) -> None: ...
+    def add_lines(self, lines: Texts, tags: Texts) -> None: ...
+    def __len__(self) -> int: ...
+    @property
+    def tokens(self) -> int: ...
+    @property
+    def tags(self) -> list[str]: ...
+    def write(self, path: str) -> None: ...
+
+def weights_load(path: str, toml: bool) -> tuple[Names, npt.NDArray[np.float64], str | None] | None: ...
+def weights_save(
+    path: str, form: str, names: Names, values: npt.NDArray[np.float64], about: Sequence[tuple[str, str]]
+) -> None: ...
+def names_extend(names: Names, more: Names) -> npt.NDArray[np.uint32]: ...
+def names_find(names: Names, of: Names) -> npt.NDArray[np.int64]: ...
+def names_take(names: Names, ids: npt.NDArray[np.int64]) -> Names: ...
+def names_sets(names: Names) -> tuple[list[str], npt.NDArray[np.uint32]]: ...
+def names_dense(names: Names) -> npt.NDArray[np.bool_]: ...
+def names_match(names: Names, pattern: str) -> npt.NDArray[np.bool_]: ...
+def names_pack(names: Names, count: int) -> bytes: ...
+def names_unpack(bytes: bytes) -> Names: ...

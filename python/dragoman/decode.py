@@ -18,11 +18,13 @@ from typing import Any
 
 import numpy as np
 
+from dragoman import own
 from dragoman._core import NativeSystem, NativeWeights, TranslationStream
 from dragoman.config import closest
 from dragoman.errors import OptionError
 from dragoman.features import extended
 from dragoman.model import Model, Option, Part, is_file
+from dragoman.own import RuleFeature, StateFeature
 from dragoman.text import Preparation
 from dragoman.types import F64, I64, Candidates, Features, Hypotheses, Lattices, Metric, Names, Texts, Weights
 
@@ -182,11 +184,16 @@ class Decoder:
         features: str | None = None,
         search: Search | None = None,
         threads: int | None = None,
+        extra: Sequence[RuleFeature | StateFeature] = (),
     ) -> None:
         opened = model if isinstance(model, Model) else Model.open(model)
         self.model = extended(opened, features) if features else opened
         tables = [os.fspath(self.model.folder / name) for name in self.model.tables]
-        self._system = NativeSystem(tables, [_native(self.model, part) for part in self.model.parts])
+        rules, states = own.split(extra)
+        self._system = NativeSystem(tables, [_native(self.model, part) for part in self.model.parts], rules, states)
+        self._vocabulary: Names | None = None
+        for _, _, asked in rules:
+            asked.vocabulary = self.vocabulary
         self._names = self._system.names
         self.search = search if search is not None else _wanted(self.model)
         self.threads = threads
@@ -205,9 +212,16 @@ class Decoder:
         return self._names
 
     @property
+    def vocabulary(self) -> Names:
+        """The target words of the model, by the ids that your own features see."""
+        if self._vocabulary is None:
+            self._vocabulary = self._system.vocabulary
+        return self._vocabulary
+
+    @property
     def dense(self) -> list[str]:
         """The features that every derivation has."""
-        return self.names.to_list()[: self._system.dense]
+        return [self.names[number] for number in range(self._system.dense)]
 
     def translate(
         self,

@@ -3,6 +3,7 @@
 use crate::columns::{Names, Texts};
 use crate::errors::{invalid, to_py};
 use crate::lattices::{LatticeColumns, lattice_columns};
+use crate::own;
 use dragoman_base::sparse::Rows;
 use dragoman_base::{Error, Result, Texts as BaseTexts};
 use dragoman_decode::feature::{Part, Reference, StateFeature};
@@ -16,7 +17,7 @@ use pyo3::prelude::*;
 use rayon::prelude::*;
 use std::collections::BTreeMap;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
 
 /// How to search, read from the fields of a Python object.
@@ -213,10 +214,20 @@ fn at_line(line: usize) -> impl Fn(Error) -> Error {
 impl NativeSystem {
     /// Opens tables and builds features: kind, name and options of each part.
     #[new]
-    fn new(py: Python<'_>, tables: Vec<String>, parts: Vec<Described>) -> PyResult<Self> {
+    #[pyo3(signature = (tables, parts, rules=vec![], states=vec![]))]
+    fn new(
+        py: Python<'_>,
+        tables: Vec<String>,
+        parts: Vec<Described>,
+        rules: Vec<own::RuleParts>,
+        states: Vec<own::StateParts>,
+    ) -> PyResult<Self> {
         let parts: Vec<Part> =
             parts.into_iter().map(|(kind, name, options)| Part { kind, name, options }).collect();
-        let inner = Arc::new(py.detach(|| System::open(&tables, &parts)).map_err(to_py)?);
+        let inner = Arc::new(
+            py.detach(|| System::open_with(&tables, &parts, |to| own::add(rules, states, tables.len(), to)))
+                .map_err(to_py)?,
+        );
         Ok(Self { inner })
     }
 
@@ -224,6 +235,12 @@ impl NativeSystem {
     #[getter]
     fn names(&self) -> Names {
         Names { inner: Arc::clone(self.inner.names()) }
+    }
+
+    /// The target words of all tables, by their ids in the search: a copy.
+    #[getter]
+    fn vocabulary(&self) -> Names {
+        Names { inner: Arc::new(RwLock::new(self.inner.vocabulary().clone())) }
     }
 
     /// Number of dense features, which come first among the names.

@@ -11,3 +11,4 @@ pub mod online;
 pub mod pairs;
 pub mod risk;
 mod screen;
+mod vectors;

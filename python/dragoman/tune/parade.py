@@ -66,6 +66,9 @@ class Parade:
     def begin(self, now: Epochs) -> None:
         """Nothing to take up: the memory has it all."""
 
+    def end(self) -> None:
+        """Nothing to tidy up."""
+
     def epoch(self, now: Epochs) -> dict[str, float]:
         """One pass over all sentences, in a new order, by all shards."""
         order = np.random.default_rng([self.seed, now.epoch]).permutation(len(self.source))

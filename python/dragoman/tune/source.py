@@ -51,6 +51,8 @@ class Plan:
     fixed: Sequence[str] = ()
     """Features whose weights stay as they start."""
     seed: int = 0
+    memory: int = 4 << 30
+    """Batch tuners: bytes that the pool of all rounds may take before it goes to disk."""
     threads: int | None = None
     """Threads of online tuners, all cores if it is None; the result does not depend on them."""
 
@@ -95,6 +97,10 @@ class Loop(Protocol):
 
     def epoch(self, now: Epochs) -> dict[str, float]:
         """One epoch: changes the weights and the memory of `now`, and says what happened."""
+        ...
+
+    def end(self) -> None:
+        """After the last epoch, or when one has failed."""
         ...
 
 
@@ -156,24 +162,32 @@ def tune_source(
         if progress:
             progress(now.records[0])
         keeper.save(now)
-    loop.begin(now)
-    while not now.done:
-        start_time = time.monotonic()
-        record = loop.epoch(now)
-        now.epoch += 1
-        now.done = now.done or now.epoch >= plan.epochs
-        _check(now, record, metric)
-        scored = scores.of(now, record)
-        seconds = round(time.monotonic() - start_time, 3)
-        now.records.append(
-            {"epoch": now.epoch, **scored, **record, "norm": float(np.linalg.norm(now.weights)),
-             "nonzero": int(np.count_nonzero(now.weights)), "seconds": seconds}
-        )  # fmt: skip
-        scores.keep(now)
-        keeper.save(now)
-        if progress:
-            progress(now.records[-1])
+    try:
+        loop.begin(now)
+        while not now.done:
+            _epoch(loop, now, scores, keeper, plan, metric)
+            if progress:
+                progress(now.records[-1])
+    finally:
+        loop.end()
     return _result(now, tuning, held_out, metric, tuner, plan, keeper, first, time.monotonic() - began)
+
+
+def _epoch(loop: Loop, now: Epochs, scores: _Scores, keeper: Folder, plan: Plan, metric: Metric) -> None:
+    """One epoch, judged, recorded and saved."""
+    start = time.monotonic()
+    record = loop.epoch(now)
+    now.epoch += 1
+    now.done = now.done or now.epoch >= plan.epochs
+    _check(now, record, metric)
+    scored = scores.of(now, record)
+    seconds = round(time.monotonic() - start, 3)
+    now.records.append(
+        {"epoch": now.epoch, **scored, **record, "norm": float(np.linalg.norm(now.weights)),
+         "nonzero": int(np.count_nonzero(now.weights)), "seconds": seconds}
+    )  # fmt: skip
+    scores.keep(now)
+    keeper.save(now)
 
 
 def _check(now: Epochs, record: Mapping[str, float], metric: Metric) -> None:
@@ -222,7 +236,7 @@ def loop_of(tuning: Judged, metric: Metric, tuner: Tuner, plan: Plan, keeper: Fo
     if plan.mode == "batch" or (plan.mode == "auto" and not online):
         if isinstance(tuner, Mira):
             tuner.check_lists()
-        return Rounds(tuning.source, tuning.references, metric, tuner, plan.fixed, plan.seed, keeper.path)
+        return Rounds(tuning.source, tuning.references, metric, tuner, plan.fixed, plan.seed, keeper.path, plan.memory)
     if isinstance(tuner, Online):
         return Fresh(tuning.source, tuning.references, metric, tuner, plan.fixed, plan.seed, plan.stale, plan.workers)
     if isinstance(tuner, Mira):
