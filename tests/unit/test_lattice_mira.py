@@ -421,7 +421,7 @@ def test_near_bounds_all_but_max_bleu() -> None:
         tune_source(judged(), METRIC, Mira(oracle="mb", prediction="pb", near=near), start(judged()), Plan(epochs=2))
         for near in (0, 2)
     ]
-    assert np.array_equal(*map(values, plain)), "the 1-best is near, and max-BLEU looks at all"
+    assert np.array_equal(values(plain[0]), values(plain[1])), "the 1-best is near, and max-BLEU looks at all"
 
 
 def test_online_options_are_refused_on_lists() -> None:
