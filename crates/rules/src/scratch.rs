@@ -98,23 +98,3 @@ pub fn read_at(file: &File, bytes: &mut [u8], at: u64) -> io::Result<()> {
         Ok(())
     }
 }
-
-/// The number of bytes that `text` says: `512M`, `1G`, `64K` or a plain number.
-pub fn parse_size(text: &str) -> Result<usize> {
-    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-    let power = match text[digits.len()..].to_ascii_uppercase().trim_end_matches('B') {
-        "" => Some(0),
-        "K" => Some(1),
-        "M" => Some(2),
-        "G" => Some(3),
-        "T" => Some(4),
-        _ => None,
-    };
-    let size = digits.parse::<f64>().ok().zip(power).map(|(n, p)| n * 1024f64.powi(p));
-    match size.filter(|s| s.is_finite() && *s >= 1.0 && *s < 2f64.powi(60)) {
-        Some(size) => Ok(size as usize),
-        None => {
-            Err(Error::Invalid(format!("expected an amount of memory such as 512M or 2G, found `{text}`")))
-        }
-    }
-}

@@ -26,6 +26,8 @@ _COMMANDS = {
     "tune": "tune",
     "rerank": "tune",
     "nbest": "nbest",
+    "weights": "weights",
+    "features": "features",
     "lm": "lm",
     "align": "align",
     "model": "translate",

@@ -16,6 +16,7 @@ from dragoman.decode import Decoder, DecoderSource
 from dragoman.errors import InputError
 from dragoman.files import read_parallel, write_text
 from dragoman.model import file_hash
+from dragoman.own import load
 from dragoman.significance import Interval, Replications, replications
 from dragoman.tune import Judged, Plan, TunedSource, Tuner, tune_source
 from dragoman.types import Metric
@@ -43,11 +44,13 @@ class Request:
     threads: int | None = None
     search: Mapping[str, Any] | None = None
     resume: bool = False
+    own: Sequence[str] = ()
 
 
 def run(request: Request, as_json: bool) -> None:
     """Tunes, once or several times, and tells the result."""
-    decoder = Decoder(request.model, features=request.features, threads=request.threads)
+    extra = [feature for spec in request.own for feature in load(spec)]
+    decoder = Decoder(request.model, features=request.features, threads=request.threads, extra=extra)
     decoder.search = replace(decoder.search, **(request.search or {}))
     tuning = _judged(decoder, request.src, request.refs, request.size)
     if len(request.held_out) != bool(request.held_out_refs):
@@ -69,6 +72,8 @@ def run(request: Request, as_json: bool) -> None:
             held_out=held_out, folder=folder, resume=request.resume, about=_about(request, decoder),
             progress=_teller(request.metric, plan.epochs),
         )  # fmt: skip
+        for warning in found.warnings:
+            click.echo(f"dragoman: warning: {warning}", err=True)
         curves.save(found.records, folder, request.metric.name)
         if held_out is not None:
             write_text(folder / "held-out.txt", held_out.source.best(found.weights).texts)
@@ -88,10 +93,12 @@ def _judged(decoder: Decoder, src: str, refs: Sequence[str], size: int) -> Judge
 
 def _about(request: Request, decoder: Decoder) -> dict[str, str | int]:
     """What the result depends on, besides tuner and plan."""
+    own = [spec.rpartition(":") for spec in request.own]
     inputs = [request.src, *request.refs, *request.held_out, *request.held_out_refs]
     return {
         "model": decoder.model.signature,
         "features": request.features or "",
+        "own": " ".join(f"{file_hash(Path(path))}:{names}" for path, _, names in own),
         "search": repr(decoder.search),
         "size": request.size,
         "inputs": " ".join(file_hash(Path(path)) for path in inputs),
