@@ -90,7 +90,7 @@ def test_names_that_a_form_cannot_hold(tmp_path: Path) -> None:
     for name in ("#a", "a= b", " a", "a\nb", ""):
         with pytest.raises(OptionError, match="no name for plain text"):
             weights.save(tmp_path / "w.txt", Weights.of({"LM": 1.0, name: 1.0}))
-    with pytest.raises(OptionError, match="without .gz"):
+    with pytest.raises(OptionError, match=r"without \.gz"):
         weights.save(tmp_path / "w.bin.gz", Weights.of({"LM": 1.0}))
     assert list(tmp_path.iterdir()) == []
 

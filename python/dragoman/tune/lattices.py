@@ -67,6 +67,9 @@ class LatticeRounds:
         assert self.folder is not None
         return self.folder / f"{number:03}.zst"
 
+    def end(self) -> None:
+        """Nothing to tidy up."""
+
     def epoch(self, now: Epochs) -> dict[str, float]:
         """One round."""
         began = time.monotonic()
