@@ -67,7 +67,7 @@ mod _core {
     use crate::tags::TagCounts;
     #[pymodule_export]
     use crate::weights::{
-        names_dense, names_extend, names_find, names_match, names_pack, names_sets, names_take, names_unpack, weights_load,
-        weights_save,
+        names_dense, names_extend, names_find, names_match, names_pack, names_sets, names_take, names_unpack,
+        weights_load, weights_save,
     };
 }
