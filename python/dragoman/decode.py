@@ -18,13 +18,15 @@ from typing import Any
 
 import numpy as np
 
+from dragoman import own
 from dragoman._core import NativeSystem, NativeWeights, TranslationStream
 from dragoman.config import closest
 from dragoman.errors import OptionError
 from dragoman.features import extended
 from dragoman.model import Model, Option, Part, is_file
+from dragoman.own import RuleFeature, StateFeature
 from dragoman.text import Preparation
-from dragoman.types import F64, I64, Candidates, Features, Hypotheses, Metric, Names, Texts, Weights
+from dragoman.types import F64, I64, Candidates, Features, Hypotheses, Lattices, Metric, Names, Texts, Weights
 
 __all__ = ["Arc", "Decoder", "DecoderSource", "Demands", "Derivation", "Lattice", "Phrase", "Search", "mbr"]
 
@@ -183,11 +185,16 @@ class Decoder:
         features: str | None = None,
         search: Search | None = None,
         threads: int | None = None,
+        extra: Sequence[RuleFeature | StateFeature] = (),
     ) -> None:
         opened = model if isinstance(model, Model) else Model.open(model)
         self.model = extended(opened, features) if features else opened
         tables = [os.fspath(self.model.folder / name) for name in self.model.tables]
-        self._system = NativeSystem(tables, [_native(self.model, part) for part in self.model.parts])
+        rules, states = own.split(extra)
+        self._system = NativeSystem(tables, [_native(self.model, part) for part in self.model.parts], rules, states)
+        self._vocabulary: Names | None = None
+        for _, _, asked in rules:
+            asked.vocabulary = self.vocabulary
         self._names = self._system.names
         self.search = search if search is not None else _wanted(self.model)
         self.threads = threads
@@ -204,6 +211,13 @@ class Decoder:
     def names(self) -> Names:
         """The names of all features; it grows as sparse ones are met."""
         return self._names
+
+    @property
+    def vocabulary(self) -> Names:
+        """The target words of the model, by the ids that your own features see."""
+        if self._vocabulary is None:
+            self._vocabulary = self._system.vocabulary
+        return self._vocabulary
 
     @property
     def dense(self) -> list[str]:
@@ -395,6 +409,21 @@ class DecoderSource:
         settings = replace(self.decoder._settings(), size=self.size, distinct=self.distinct, features=True)
         found = self.decoder._run(self.lines.take(numbers), weights, settings, None, threads=threads)
         return replace(found, ids=Texts([str(number) for number in numbers]))
+
+    def lattices(
+        self, sentences: Sequence[int], weights: Weights, density: float = 0.0, threads: int | None = None
+    ) -> Lattices:
+        """The recombined search graphs of some lines with all features, in columns.
+
+        `density` keeps that many arcs for each source word, those on the best paths (Sixtus & Ortmanns 1999).
+        """
+        decoder, numbers = self.decoder, np.asarray(sentences, dtype=np.int64)
+        nodes, starts, tails, heads, texts, rows, columns, values = decoder._system.lattices(
+            self.lines.take(numbers), decoder._native_weights(weights), decoder._settings(), density,
+            threads or decoder.threads,
+        )  # fmt: skip
+        ids = Texts([str(number) for number in numbers])
+        return Lattices(ids, nodes, starts, tails, heads, texts, Features(self.names, rows, columns, values))
 
     def best(self, weights: Weights) -> Hypotheses:
         """The best translation of every line."""

@@ -8,11 +8,13 @@ pub mod io;
 pub mod names;
 pub mod number;
 pub mod random;
+pub mod size;
 pub mod sparse;
 pub mod texts;
 
 pub use error::{Error, Result};
 pub use frozen::Frozen;
 pub use names::Names;
+pub use size::parse_size;
 pub use sparse::Rows;
 pub use texts::Texts;

@@ -1,5 +1,6 @@
 //! A translation system: tables and features, shared by all threads, without weights.
 
+use crate::feature::own::BatchFeature;
 use crate::feature::sparse::{Locals, Set};
 use crate::feature::{Builder, OWN, Part, RuleFeature, SETS, StateFeature};
 use crate::weights::Weights;
@@ -34,6 +35,7 @@ pub struct System {
     dense: usize,
     pub(crate) rule_features: Vec<Box<dyn RuleFeature>>,
     pub(crate) state_features: Vec<Box<dyn StateFeature>>,
+    pub(crate) batch_features: Vec<Box<dyn BatchFeature>>,
     /// Sparse sets that look at rules alone.
     pub(crate) locals: Locals,
     sets: Vec<Set>,
@@ -46,6 +48,15 @@ pub struct System {
 impl System {
     /// Opens tables and builds features from their descriptions.
     pub fn open(tables: &[String], parts: &[Part]) -> Result<Self> {
+        Self::open_with(tables, parts, |_| Ok(()))
+    }
+
+    /// The same with features that no description names, which `more` adds after the dense ones and before the sparse.
+    pub fn open_with(
+        tables: &[String],
+        parts: &[Part],
+        more: impl FnOnce(&mut Builder) -> Result<()>,
+    ) -> Result<Self> {
         let opened: Vec<Arc<Table>> =
             tables.iter().map(|path| Table::open(Path::new(path)).map(Arc::new)).collect::<Result<_>>()?;
         let mut vocabulary = Names::new();
@@ -62,14 +73,25 @@ impl System {
         for part in parts.iter().filter(|part| !sparse(part)) {
             builder.add(part)?;
         }
+        more(&mut builder)?;
         let dense = builder.names.read().expect("no panic while locked").len();
         for part in parts.iter().filter(sparse) {
             builder.add(part)?;
         }
-        let Builder { vocabulary, names, rules: rule_features, states: state_features, .. } = builder;
-        let locals = Locals::new(builder.locals, Arc::clone(&names), opened);
-        let (sets, epochs, kinds) = (builder.sets, AtomicU32::new(1), Mutex::default());
-        Ok(Self { tables, vocabulary, names, dense, rule_features, state_features, locals, sets, kinds, epochs })
+        let Builder { vocabulary, names, rules, states, batches, sets, locals, .. } = builder;
+        Ok(Self {
+            tables,
+            vocabulary,
+            dense,
+            rule_features: rules,
+            state_features: states,
+            batch_features: batches,
+            locals: Locals::new(locals, Arc::clone(&names), opened),
+            names,
+            sets,
+            kinds: Mutex::default(),
+            epochs: AtomicU32::new(1),
+        })
     }
 
     /// The names of all features; the dense ones come first.
@@ -80,6 +102,11 @@ impl System {
     /// Number of dense features: those that every derivation has.
     pub fn dense(&self) -> usize {
         self.dense
+    }
+
+    /// The rule tables.
+    pub fn tables(&self) -> impl ExactSizeIterator<Item = &Table> {
+        self.tables.iter().map(|table| &*table.rules)
     }
 
     /// The target words of all tables.

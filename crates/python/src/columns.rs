@@ -288,6 +288,12 @@ impl LineWriter {
     }
 }
 
+/// The number of bytes that a text such as `512M` says.
+#[pyfunction]
+pub fn parse_size(text: &str) -> PyResult<usize> {
+    dragoman_base::parse_size(text).map_err(to_py)
+}
+
 /// Writes lines to a file that appears only when it is whole (packed by name; `-` for standard output).
 #[pyfunction]
 pub fn write_lines(py: Python<'_>, path: &str, lines: &Texts) -> PyResult<()> {

@@ -12,9 +12,9 @@ import click
 import numpy as np
 
 from dragoman import nbest, weights
-from dragoman._core import names_find
+from dragoman._core import names_find, parse_size
 from dragoman.cli import tune_model
-from dragoman.cli.arguments import Command, as_json, refs_option, seed_option
+from dragoman.cli.arguments import Command, as_json, own_option, refs_option, seed_option
 from dragoman.cli.progress import steps
 from dragoman.cli.show import print_json, print_table
 from dragoman.errors import InputError
@@ -35,7 +35,15 @@ def _nbest_option(required: bool) -> Callable[[Callable[..., Any]], Callable[...
 _MODEL = (
     click.option("--model", metavar="FOLDER", help="Tune this model's own decoder instead of fixed lists."),
     click.option("--features", metavar="SETS", help="With --model: sparse feature sets to add, e.g. pt,al,lo."),
+    own_option,
     click.option("--src", metavar="FILE", help="With --model: the source text of --refs."),
+    click.option(
+        "--memory",
+        metavar="SIZE",
+        default="4G",
+        show_default=True,
+        help="With --model, batch tuners: what the pool of all rounds may take before it goes to disk.",
+    ),
     click.option(
         "--epochs",
         default=10,
@@ -110,7 +118,7 @@ def _model_options(command: Callable[..., Any]) -> Callable[..., Any]:
     "-t",
     default="mert",
     show_default=True,
-    help="mert, pro, mira, kbmira, adagrad, online, phrasal or risk, with options after a colon: mert:starts=5,l2=0.1.",
+    help="mert, pro, mira, kbmira, lattice-mira, adagrad, online, phrasal, risk; options after a colon: mert:starts=5.",
 )
 @click.option("--out", "-o", default="weights.toml", show_default=True, metavar="FILE", help="Where the weights go.")
 @click.option(
@@ -230,12 +238,13 @@ def _request(
     plan = Plan(
         epochs=decoding["epochs"], mode=decoding["mode"], stale=decoding["stale"], shards=decoding["shards"],
         select=decoding["select"], fixed=fixed, seed=seed, threads=decoding["threads"],
+        memory=parse_size(decoding["memory"]),
     )  # fmt: skip
     return tune_model.Request(
         decoding["model"], decoding["src"], refs, "tuned" if out == "weights.toml" else out, form, made, plan,
         decoding["size"], decoding["replications"], held_out, held_out_refs, None if start == "auto" else start,
         decoding["features"], decoding["threads"],
-        {key: decoding[key] for key in ("stack", "pops") if decoding[key] is not None}, resume,
+        {key: decoding[key] for key in ("stack", "pops") if decoding[key] is not None}, resume, decoding["own"],
     )  # fmt: skip
 
 

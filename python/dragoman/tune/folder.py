@@ -7,6 +7,7 @@ the last epoch), `weights.toml` (the result, written last).
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -62,6 +63,8 @@ class Folder:
             return fresh
         for partial in self.path.rglob(".*.partial"):
             partial.unlink(missing_ok=True)  # a run was killed while it wrote
+        for pool in self.path.glob("pool-*"):
+            shutil.rmtree(pool, ignore_errors=True)
         config = self.path / "config.toml"
         if resume and config.exists():
             if toml.load(config, "the options of a run") != toml.loads(toml.dumps(self.config)):
