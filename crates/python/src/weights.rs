@@ -22,7 +22,8 @@ type Loaded<'py> = (Names, Bound<'py, PyArray1<f64>>, Option<String>);
 pub fn weights_load<'py>(py: Python<'py>, path: &str, toml: bool) -> PyResult<Option<Loaded<'py>>> {
     Ok(match py.detach(|| load(path, toml)).map_err(to_py)? {
         Found::Other => None,
-        Found::Weights(Weights { names, values }, info) => {
+        Found::Weights(found, info) => {
+            let Weights { names, values } = *found;
             Some((handle(names), values.into_pyarray(py), info))
         }
     })

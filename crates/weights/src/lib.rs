@@ -70,7 +70,7 @@ pub fn component(name: &str) -> Option<(&str, usize)> {
 #[derive(Debug)]
 pub enum Found {
     /// Weights, and what the file says about them, as JSON.
-    Weights(Weights, Option<String>),
+    Weights(Box<Weights>, Option<String>),
     /// TOML or JSON that a full parser should read.
     Other,
 }
@@ -79,7 +79,7 @@ pub enum Found {
 /// left to others; `toml` says that it must be TOML, whatever it looks like.
 pub fn load(path: &str, toml: bool) -> Result<Found> {
     if let Some(bytes) = file::map(path)? {
-        return file::read(bytes, path).map(|(weights, info)| Found::Weights(weights, Some(info)));
+        return file::read(bytes, path).map(|(weights, info)| Found::Weights(Box::new(weights), Some(info)));
     }
     let mut reader = open(path)?;
     let mut start = vec![0; 1 << 12];
@@ -89,29 +89,34 @@ pub fn load(path: &str, toml: bool) -> Result<Found> {
             Ok(0) => break,
             Ok(count) => seen += count,
             // Told again, with the line, when the lines are read.
-            Err(_) => return text::read(Lines::open(path)?, 0).map(|weights| Found::Weights(weights, None)),
+            Err(_) => {
+                return text::read(Lines::open(path)?, 0)
+                    .map(|weights| Found::Weights(Box::new(weights), None));
+            }
         }
     }
     start.truncate(seen);
     if file::is_weights(&start) {
         reader.read_to_end(&mut start).map_err(|source| Error::Io { path: path.to_owned(), source })?;
         let bytes = std::sync::Arc::new(start);
-        return file::read(bytes, path).map(|(weights, info)| Found::Weights(weights, Some(info)));
+        return file::read(bytes, path).map(|(weights, info)| Found::Weights(Box::new(weights), Some(info)));
     }
     let form = if toml { Form::Toml } else { form(&start) };
     let count = lines_of(path, &start);
     let lines = Lines::new(path, Box::new(Cursor::new(start).chain(reader)));
     Ok(match form {
         Form::Json => Found::Other,
-        Form::Toml => toml::read(lines, count)?.map_or(Found::Other, |weights| Found::Weights(weights, None)),
-        Form::Text => Found::Weights(text::read(lines, count)?, None),
+        Form::Toml => {
+            toml::read(lines, count)?.map_or(Found::Other, |weights| Found::Weights(Box::new(weights), None))
+        }
+        Form::Text => Found::Weights(Box::new(text::read(lines, count)?), None),
     })
 }
 
 /// How many lines a plain file has, told from its beginning: enough for tables that need not grow often.
 fn lines_of(path: &str, start: &[u8]) -> usize {
     let size = std::fs::metadata(path).map_or(0, |file| file.len() as usize).min(MOST);
-    let ends = start.iter().filter(|&&b| b == b'\n').count();
+    let ends = start.split(|&b| b == b'\n').count() - 1;
     if start.is_empty() { 0 } else { size.max(start.len()) / start.len() * ends }
 }
 

@@ -147,7 +147,7 @@ fn push_key(line: &mut Vec<u8>, name: &str) {
             '\n' => text.push_str("\\n"),
             '\r' => text.push_str("\\r"),
             '\t' => text.push_str("\\t"),
-            c if c < ' ' || c == '\u{7f}' => text.push_str(&format!("\\u{:04x}", c as u32)),
+            c if c < ' ' || c == '\u{7f}' => text.extend(["\\u", &format!("{:04x}", c as u32)]),
             c => text.push(c),
         }
     }
