@@ -15,6 +15,7 @@ mod metric;
 mod nbest;
 mod resample;
 mod rules;
+mod sample;
 
 use pyo3::prelude::*;
 
@@ -53,4 +54,6 @@ mod _core {
     use crate::resample::{bootstrap_sums, shuffle_sums};
     #[pymodule_export]
     use crate::rules::{RuleTable, rules_extract, rules_import, rules_score_count};
+    #[pymodule_export]
+    use crate::sample::{SampleRanker, sample_translations};
 }
