@@ -266,3 +266,50 @@ def test_the_epoch_is_chosen_on_the_held_out_text() -> None:
     assert found.best == int(np.argmax(scores))
     assert found.held_out is not None
     assert found.held_out.score == pytest.approx(max(scores))
+
+
+class HoleSource(ListSource):
+    """Has no candidate for the sentences of `holes`."""
+
+    holes: frozenset[int] = frozenset({3, 40})
+
+    def candidates(self, sentences: Sequence[int], weights: Weights, threads: int | None = None) -> Candidates:
+        found = super().candidates(sentences, weights, threads)
+        sizes = np.where([s in self.holes for s in sentences], 0, np.diff(found.starts))
+        kept = np.repeat([s not in self.holes for s in sentences], np.diff(found.starts))
+        rows = np.flatnonzero(kept)
+        return Candidates(
+            found.ids,
+            np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
+            found.texts.take(rows),
+            found.features.take(rows),
+            scores={name: column[rows] for name, column in found.scores.items()},
+        )
+
+
+LOOPS = [(Mert(starts=1), Plan(epochs=2)), (Online(batch=7), Plan(epochs=2)), (Mira(), Plan(epochs=2, shards=2))]
+
+
+@pytest.mark.parametrize(("tuner", "plan"), LOOPS, ids=lambda x: getattr(x, "name", ""))
+def test_sentences_without_a_translation_are_told(tuner: Tuner, plan: Plan) -> None:
+    pool, _ = planted_pool(sentences=60, size=30, seed=0)
+    setting = Judged(HoleSource(pool, 6), [()] * 60)
+    found = tune_source(setting, METRIC, tuner, start(setting), plan)
+    assert any("to 3 of 60 sentences had no translation" in warning for warning in found.warnings)
+    plain = tune_source(judged(), METRIC, tuner, start(judged()), plan)
+    assert [warning[:10] for warning in plain.warnings] == ["up to 1 of"], "the pool has one such sentence itself"
+
+
+@pytest.mark.parametrize(("tuner", "plan"), LOOPS, ids=lambda x: getattr(x, "name", ""))
+def test_lists_of_equal_candidates_are_no_success(tuner: Tuner, plan: Plan) -> None:
+    setting = judged(size=1)
+    with pytest.raises(TuningError, match="nothing to learn"):
+        tune_source(setting, METRIC, tuner, start(setting), plan)
+
+
+def test_what_never_got_better_than_its_start_says_so() -> None:
+    setting = judged()
+    good = tune_source(setting, METRIC, Mert(starts=3), start(setting), Plan(epochs=6)).weights
+    found = tune_source(setting, METRIC, Online(rate=1e-9), good, Plan(epochs=1))
+    assert found.best == 0
+    assert any("no epoch was better" in warning for warning in found.warnings)

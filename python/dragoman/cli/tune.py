@@ -32,6 +32,7 @@ def _nbest_option(required: bool) -> Callable[[Callable[..., Any]], Callable[...
 
 _MODEL = (
     click.option("--model", metavar="FOLDER", help="Tune this model's own decoder instead of fixed lists."),
+    click.option("--features", metavar="SETS", help="With --model: sparse feature sets to add, e.g. pt,al,lo."),
     click.option("--src", metavar="FILE", help="With --model: the source text of --refs."),
     click.option(
         "--epochs",
@@ -226,12 +227,13 @@ def _request(
         raise click.UsageError("--model needs the source text: --src dev.de")
     plan = Plan(
         epochs=decoding["epochs"], mode=decoding["mode"], stale=decoding["stale"], shards=decoding["shards"],
-        select=decoding["select"], fixed=fixed, seed=seed,
+        select=decoding["select"], fixed=fixed, seed=seed, threads=decoding["threads"],
     )  # fmt: skip
     return tune_model.Request(
         decoding["model"], decoding["src"], refs, "tuned" if out == "weights.toml" else out, form, made, plan,
         decoding["size"], decoding["replications"], held_out, held_out_refs, None if start == "auto" else start,
-        decoding["threads"], {k: decoding[k] for k in ("stack", "pops") if decoding[k] is not None}, resume,
+        decoding["features"], decoding["threads"],
+        {key: decoding[key] for key in ("stack", "pops") if decoding[key] is not None}, resume,
     )  # fmt: skip
 
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -41,6 +39,7 @@ class Request:
     held_out: Sequence[str] = ()
     held_out_refs: Sequence[str] = ()
     start: str | None = None
+    features: str | None = None
     threads: int | None = None
     search: Mapping[str, Any] | None = None
     resume: bool = False
@@ -48,7 +47,7 @@ class Request:
 
 def run(request: Request, as_json: bool) -> None:
     """Tunes, once or several times, and tells the result."""
-    decoder = Decoder(request.model, threads=request.threads)
+    decoder = Decoder(request.model, features=request.features, threads=request.threads)
     decoder.search = replace(decoder.search, **(request.search or {}))
     tuning = _judged(decoder, request.src, request.refs, request.size)
     if len(request.held_out) != bool(request.held_out_refs):
@@ -63,12 +62,15 @@ def run(request: Request, as_json: bool) -> None:
     for number in range(request.replications):
         folder = Path(request.out) if request.replications == 1 else Path(request.out) / f"run{number + 1}"
         _writable(folder)
-        with _epochs(request.metric, plan.epochs, number, request.replications) as progress:
-            found = tune_source(
-                tuning, request.metric, request.tuner, start, replace(plan, seed=plan.seed + number),
-                held_out=held_out, folder=folder, resume=request.resume, about=_about(request, decoder),
-                progress=progress,
-            )  # fmt: skip
+        if request.replications > 1:
+            click.echo(f"run {number + 1} of {request.replications}", err=True)
+        found = tune_source(
+            tuning, request.metric, request.tuner, start, replace(plan, seed=plan.seed + number),
+            held_out=held_out, folder=folder, resume=request.resume, about=_about(request, decoder),
+            progress=_teller(request.metric, plan.epochs),
+        )  # fmt: skip
+        for warning in found.warnings:
+            click.echo(f"dragoman: warning: {warning}", err=True)
         curves.save(found.records, folder, request.metric.name)
         if held_out is not None:
             write_text(folder / "held-out.txt", held_out.source.best(found.weights).texts)
@@ -91,6 +93,7 @@ def _about(request: Request, decoder: Decoder) -> dict[str, str | int]:
     inputs = [request.src, *request.refs, *request.held_out, *request.held_out_refs]
     return {
         "model": decoder.model.signature,
+        "features": request.features or "",
         "search": repr(decoder.search),
         "size": request.size,
         "inputs": " ".join(file_hash(Path(path)) for path in inputs),
@@ -108,23 +111,16 @@ def _writable(folder: Path) -> None:
         raise InputError(f"{folder}: cannot be written: {error.strerror}", str(folder)) from None
 
 
-@contextmanager
-def _epochs(metric: Metric, total: int, number: int, runs: int) -> Iterator[Callable[[dict[str, float]], None]]:
-    """A line for each epoch, on standard error."""
-    shown = False
+def _teller(metric: Metric, total: int) -> Callable[[dict[str, float]], None]:
+    """Tells each epoch in a line on standard error."""
 
-    def show(record: dict[str, float]) -> None:
-        nonlocal shown
-        if not shown and runs > 1:
-            click.echo(f"run {number + 1} of {runs}", err=True)
-        shown = True
+    def tell(record: dict[str, float]) -> None:
         parts = [f"epoch {int(record['epoch'])}/{total}", f"{metric.name} {record['score']:.2f}"]
         parts += [f"held-out {record['held_out']:.2f}"] if "held_out" in record else []
         parts += [f"{int(record['nonzero']):,} weights", f"{record['seconds']:.1f} s"] if "nonzero" in record else []
         click.echo("  ".join(parts), err=True)
 
-    yield show
-    sys.stderr.flush()
+    return tell
 
 
 def _spread(request: Request, held_out: Judged | None, results: Sequence[TunedSource]) -> Replications | None:

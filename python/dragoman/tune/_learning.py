@@ -12,7 +12,7 @@ from dragoman.errors import OptionError
 from dragoman.tune.base import Limits, Memory, Pool, State
 from dragoman.types import F64, I64, Metric
 
-__all__ = ["Select", "Workbench", "check", "floats", "native_of"]
+__all__ = ["Select", "Workbench", "check", "floats", "native_of", "padded"]
 
 Select = Literal["last", "best"]
 
@@ -33,6 +33,11 @@ def native_of(metric: Metric) -> NativeMetric | None:
 def floats(memory: Memory, key: str, default: F64) -> F64:
     """An array of a state's memory."""
     return cast("F64", memory.get(key, default))
+
+
+def padded(array: F64, width: int) -> F64:
+    """The array, with zeros for features that were not known when it was made."""
+    return array if len(array) >= width else np.concatenate([array, np.zeros(width - len(array))])
 
 
 class Workbench:

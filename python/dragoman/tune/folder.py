@@ -18,6 +18,7 @@ import numpy as np
 from dragoman import toml, weights
 from dragoman.errors import InputError
 from dragoman.files import write_bytes, write_text
+from dragoman.tune._learning import padded
 from dragoman.tune.base import Memory, State
 from dragoman.tune.checkpoint import decode_state, encode_state
 from dragoman.types import F64, Names, Weights
@@ -38,9 +39,7 @@ class Epochs:
 
     def widen(self) -> None:
         """Gives features that were met since a weight of zero."""
-        missing = len(self.names) - len(self.weights)
-        if missing:
-            self.weights = np.concatenate([self.weights, np.zeros(missing)])
+        self.weights = padded(self.weights, len(self.names))
 
     @property
     def named(self) -> Weights:
@@ -60,6 +59,8 @@ class Folder:
         fresh = Epochs(names, start)
         if self.path is None:
             return fresh
+        for partial in self.path.rglob(".*.partial"):
+            partial.unlink(missing_ok=True)  # a run was killed while it wrote
         config = self.path / "config.toml"
         if resume and config.exists():
             if toml.load(config, "the options of a run") != toml.loads(toml.dumps(self.config)):

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dragoman._core import CandidateLists
+from dragoman.tune._learning import padded
 from dragoman.tune.base import Pool
 from dragoman.tune.folder import Epochs
 from dragoman.tune.online import Online
@@ -37,6 +38,13 @@ class _Lesson:
     seen: I64
     """In how many of its sentences' lists each feature is."""
     decoding: float
+    """Seconds, of the thread that did it."""
+    updating: float
+    """The same for judging and the gradient."""
+    empty: float
+    """Sentences without any candidate."""
+    telling: float
+    """Sentences whose candidates differ in gain."""
 
 
 class Fresh:
@@ -51,9 +59,10 @@ class Fresh:
         fixed: Sequence[str],
         seed: int,
         stale: int,
+        workers: int,
     ) -> None:
         self.source, self.references, self.metric, self.tuner = source, references, metric, tuner
-        self.fixed, self.seed, self.stale = fixed, seed, stale
+        self.fixed, self.seed, self.stale, self.workers = fixed, seed, stale, workers
         self.updater = updater_of(tuner)
 
     def begin(self, now: Epochs) -> None:
@@ -62,14 +71,13 @@ class Fresh:
 
     def epoch(self, now: Epochs) -> dict[str, float]:
         """One pass over all sentences, in a new order."""
-        began = time.monotonic()
         order = np.random.default_rng([self.seed, now.epoch]).permutation(len(self.source))
         batches = [order[i : i + self.tuner.batch] for i in range(0, len(order), self.tuner.batch)]
-        sums: dict[str, F64 | float] = {"loss": 0.0, "decoding": 0.0}
+        sums: dict[str, F64 | float] = {"loss": 0.0, "decoding": 0.0, "updating": 0.0}
         weights = np.asarray(now.memory.get("plain", now.weights), dtype=np.float64)
         average = np.zeros(0)
         seen = np.asarray(now.memory.get("seen", np.zeros(0)), dtype=np.float64)
-        with ThreadPoolExecutor(max_workers=self.stale + 1) as pool:
+        with ThreadPoolExecutor(max_workers=min(self.stale + 1, self.workers)) as pool:
             waiting: deque[Future[_Lesson]] = deque()
             for number in range(len(batches) + self.stale):
                 if number < len(batches):
@@ -77,11 +85,13 @@ class Fresh:
                     waiting.append(pool.submit(self._learn, batches[number], Weights(now.names, weights), step))
                 if number >= self.stale:
                     lesson = waiting.popleft().result()
+                    began = time.monotonic()
                     weights, seen = self._apply(weights, lesson, seen, now)
-                    average = _padded(average, len(weights)) + weights
+                    average = padded(average, len(weights)) + weights
                     _add(sums, lesson)
+                    sums["updating"] += time.monotonic() - began
         now.weights = weights
-        now.memory |= {"squares": _padded(self.updater.squares, len(weights)), "seen": _padded(seen, len(weights))}
+        now.memory |= {"squares": padded(self.updater.squares, len(weights)), "seen": padded(seen, len(weights))}
         if self.tuner.average:
             now.memory["plain"] = weights
             now.weights = average / len(batches)
@@ -89,17 +99,18 @@ class Fresh:
         return {
             "loss": float(sums["loss"]), "mixed": float(score(np.asarray(sums["statistics"]))),
             "oracle": float(score(np.asarray(sums["oracle"]))),
-            "decoding": round(float(sums["decoding"]), 3), "updating": round(time.monotonic() - began, 3),
+            "empty": float(sums["empty"]), "telling": float(sums["telling"]),
+            "decoding": round(float(sums["decoding"]), 3), "updating": round(float(sums["updating"]), 3),
         }  # fmt: skip
 
     def _learn(self, sentences: I64, weights: Weights, step: int) -> _Lesson:
         """Decodes a batch and computes the gradient of its loss."""
         began = time.monotonic()
-        threads = None if self.stale == 0 else 1
+        threads = max(self.workers // (self.stale + 1), 1)
         found = self.source.candidates(sentences.tolist(), weights, threads)
         decoding = time.monotonic() - began
         width = len(weights.names)
-        values = _padded(np.asarray(weights.values), width)
+        values = padded(np.asarray(weights.values), width)
         pool = Pool.judge(found, [self.references[int(i)] for i in found.ids], self.metric)
         gains = pool.sentence_gains(self.tuner.gain)
         if self.tuner.times_length:
@@ -112,7 +123,10 @@ class Fresh:
         first = found.starts[:-1][filled]
         rows = pool.statistics
         seen = lists.sentence_counts()
-        return _Lesson(gradient, loss, rows[first].sum(axis=0), rows[best].sum(axis=0), seen, decoding)
+        return _Lesson(
+            gradient, loss, rows[first].sum(axis=0), rows[best].sum(axis=0), seen, decoding,
+            time.monotonic() - began - decoding, **pool.taught(gains),
+        )  # fmt: skip
 
     def _gradient(self, lists: CandidateLists, gains: F64, weights: F64, step: int) -> tuple[F64, float]:
         """The gradient of the batch's loss: what a plain step of size 1 subtracts."""
@@ -146,8 +160,8 @@ class Fresh:
 
     def _apply(self, weights: F64, lesson: _Lesson, seen: F64, now: Epochs) -> tuple[F64, F64]:
         width = max(len(weights), len(lesson.gradient), len(seen))
-        weights, gradient = _padded(weights, width), _padded(lesson.gradient, width)
-        seen = _padded(seen, width) + _padded(lesson.seen.astype(np.float64), width)
+        weights, gradient = padded(weights, width), padded(lesson.gradient, width)
+        seen = padded(seen, width) + padded(lesson.seen.astype(np.float64), width)
         if self.tuner.min_count > 1:
             gradient = np.where(seen >= self.tuner.min_count, gradient, 0.0)
         for name in self.fixed:
@@ -158,11 +172,6 @@ class Fresh:
 
 
 def _add(sums: dict[str, F64 | float], lesson: _Lesson) -> None:
-    for key in ("loss", "statistics", "oracle", "decoding"):
+    for key in ("loss", "statistics", "oracle", "decoding", "updating", "empty", "telling"):
         value = getattr(lesson, key)
         sums[key] = sums[key] + value if key in sums else value
-
-
-def _padded(array: F64, width: int) -> F64:
-    """The array, with zeros for features that were not known before."""
-    return array if len(array) >= width else np.concatenate([array, np.zeros(width - len(array))])

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from dragoman.tune._learning import padded
 from dragoman.tune.base import Pool
 from dragoman.tune.folder import Epochs
 from dragoman.tune.mira import Mira
@@ -34,6 +35,9 @@ class _Walk:
     oracle: float = 0.0
     prediction: float = 0.0
     decoding: float = 0.0
+    updating: float = 0.0
+    empty: int = 0
+    telling: int = 0
 
 
 class Parade:
@@ -48,9 +52,11 @@ class Parade:
         fixed: Sequence[str],
         seed: int,
         shards: int,
+        workers: int,
     ) -> None:
         self.source, self.references, self.metric, self.tuner = source, references, metric, tuner
         self.fixed, self.seed, self.shards = fixed, seed, min(shards, len(source))
+        self.workers = workers
         self.level = metric.sentence_level()
         self.sign = 1.0 if metric.higher_is_better else -1.0
 
@@ -59,18 +65,17 @@ class Parade:
 
     def epoch(self, now: Epochs) -> dict[str, float]:
         """One pass over all sentences, in a new order, by all shards."""
-        began = time.monotonic()
         order = np.random.default_rng([self.seed, now.epoch]).permutation(len(self.source))
         shards = [order[i :: self.shards] for i in range(self.shards)]
         corpus = now.memory.get("corpus")
         rows = None if corpus is None else np.asarray(corpus, dtype=np.float64).reshape(len(self.source), -1)
         start = np.asarray(now.memory.get("plain", now.weights), dtype=np.float64)
-        with ThreadPoolExecutor(max_workers=self.shards) as pool:
+        with ThreadPoolExecutor(max_workers=min(self.shards, self.workers)) as pool:
             walks = list(pool.map(lambda shard: self._walk(shard, start, rows, now), shards))
         width = len(now.names)
         sizes = np.array([len(shard) for shard in shards], dtype=np.float64) / len(order)
-        now.memory["plain"] = sum(s * _padded(w.weights, width) for s, w in zip(sizes, walks, strict=True))
-        mean = [_padded(w.sum, width) / (w.updates + 1) for w in walks]
+        now.memory["plain"] = sum(s * padded(w.weights, width) for s, w in zip(sizes, walks, strict=True))
+        mean = [padded(w.sum, width) / (w.updates + 1) for w in walks]
         averaged = sum(s * m for s, m in zip(sizes, mean, strict=True))
         now.weights = np.asarray(averaged if self.tuner.average else now.memory["plain"])
         statistics = {i: row for walk in walks for i, row in walk.statistics.items()}
@@ -80,8 +85,9 @@ class Parade:
         return {
             "loss": sum(w.loss for w in walks), "updates": sum(w.updates for w in walks),
             "mixed": float(self.metric.score(total)),
+            "empty": sum(w.empty for w in walks), "telling": sum(w.telling for w in walks),
             "oracle": sum(w.oracle for w in walks) / count, "prediction": sum(w.prediction for w in walks) / count,
-            "decoding": round(sum(w.decoding for w in walks), 3), "updating": round(time.monotonic() - began, 3),
+            "decoding": round(sum(w.decoding for w in walks), 3), "updating": round(sum(w.updating for w in walks), 3),
         }  # fmt: skip
 
     def _walk(self, shard: I64, start: F64, corpus: F64 | None, now: Epochs) -> _Walk:
@@ -89,18 +95,22 @@ class Parade:
         total = None if corpus is None else corpus.sum(axis=0)
         for sentence in shard.tolist():
             began = time.monotonic()
-            threads = None if self.shards == 1 else 1
+            threads = max(self.workers // self.shards, 1)
             found = self.source.candidates([sentence], Weights(now.names, walk.weights), threads)
-            walk.decoding += time.monotonic() - began
+            decoded = time.monotonic()
+            walk.decoding += decoded - began
             pool = Pool.judge(found, [self.references[sentence]], self.metric)
             width = len(now.names)
-            walk.weights, walk.sum = _padded(walk.weights, width), _padded(walk.sum, width)
+            walk.weights, walk.sum = padded(walk.weights, width), padded(walk.sum, width)
             if not found.size:
+                walk.empty += 1
                 walk.statistics[sentence] = np.zeros(self.metric.width)
                 continue
             gains = self._gains(pool, total, None if corpus is None else corpus[sentence])
+            walk.telling += bool(np.ptp(gains))
             self._update(walk, pool, gains, now)
             walk.statistics[sentence] = pool.statistics[0]
+            walk.updating += time.monotonic() - decoded
         return walk
 
     def _gains(self, pool: Pool, total: F64 | None, own: F64 | None) -> F64:
@@ -137,8 +147,3 @@ class Parade:
             walk.sum += walk.weights
             walk.updates += 1
             walk.loss += float(loss)
-
-
-def _padded(array: F64, width: int) -> F64:
-    """The array, with zeros for features that were not known before."""
-    return array if len(array) >= width else np.concatenate([array, np.zeros(width - len(array))])

@@ -55,6 +55,7 @@ class Rounds:
         began = time.monotonic()
         lists = self.source.candidates(range(len(self.source)), now.named)
         now.widen()
+        empty = int((np.diff(lists.starts) == 0).sum())
         lists = replace(lists.take(np.flatnonzero(np.diff(lists.starts))), totals=None, alignments=None, extra=None)
         if self.folder is not None:
             nbest.write(self._file(now.epoch), lists)
@@ -64,7 +65,7 @@ class Rounds:
         fresh = self.pool.size - before
         if fresh == 0:
             now.done = True
-            return {"pool": self.pool.size, "new": 0, "decoding": decoded - began}
+            return {"pool": self.pool.size, "new": 0, "empty": empty, "decoding": decoded - began}
         references = [self.references[int(i)] for i in self.pool.ids]
         pool = Pool.judge(self.pool, references, self.metric)
         tuned = tune_pool(pool, self.tuner, start=now.named, fixed=self.fixed, seed=self.seed + now.epoch)
@@ -75,7 +76,7 @@ class Rounds:
         now.done = bool(moved < _STILL)
         return {
             "pool": self.pool.size, "new": fresh, "pool_score": tuned.end.score, "oracle": tuned.oracle,
-            "moved": float(moved), "decoding": round(decoded - began, 3),
+            "empty": empty, "moved": float(moved), "decoding": round(decoded - began, 3),
             "updating": round(time.monotonic() - decoded, 3),
         }  # fmt: skip
 

@@ -10,6 +10,7 @@ from typing import Protocol
 
 import numpy as np
 
+from dragoman.tune._learning import padded
 from dragoman.tune.online import Online
 from dragoman.types import F64
 
@@ -41,7 +42,7 @@ class AdaGrad:
 
     def apply(self, weights: F64, gradient: F64, _loss: float) -> F64:
         """Step, then shrink."""
-        self.squares = _grown(self.squares, len(weights)) + gradient**2
+        self.squares = padded(self.squares, len(weights)) + gradient**2
         touched = self.squares > 0
         rates = np.zeros(len(weights))
         rates[touched] = self.rate / (np.sqrt(self.squares[touched]) + self.epsilon)
@@ -72,7 +73,7 @@ class Arow:
 
     def apply(self, weights: F64, gradient: F64, _loss: float) -> F64:
         """Gives w - rate g / (prior + sum of g^2)."""
-        self.squares = _grown(self.squares, len(weights)) + gradient**2
+        self.squares = padded(self.squares, len(weights)) + gradient**2
         divisor = self.prior + self.squares
         return weights - self.rate * np.divide(gradient, divisor, out=np.zeros(len(weights)), where=divisor > 0)
 
@@ -99,8 +100,3 @@ def updater_of(tuner: Online) -> Updater:
         "passive-aggressive": PassiveAggressive(tuner.c),
     }
     return made[tuner.updater]
-
-
-def _grown(array: F64, width: int) -> F64:
-    """The array, with zeros for features that were not known before."""
-    return array if len(array) == width else np.concatenate([array, np.zeros(width - len(array))])

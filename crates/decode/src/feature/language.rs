@@ -75,11 +75,8 @@ impl StateFeature for Language {
             }
             starts.push(words.len() as u32);
         }
-        let known = RefCell::new(vec![
-            Known::default();
-            (context.sentence.len() * MEMORY).next_power_of_two().min(MOST)
-        ]);
-        Box::new(Ready { model: &self.model, feature: self.feature, words, starts, known })
+        let memo = RefCell::new(Memo::new((context.sentence.len() * MEMORY).min(MOST)));
+        Box::new(Ready { model: &self.model, feature: self.feature, words, starts, memo })
     }
 }
 
@@ -103,17 +100,41 @@ struct Known {
     after: State,
 }
 
-/// Entries of the memory for each source word: states and options repeat under other coverages.
+/// Scores of options after states, which come again under other coverages. A pair that falls on the place of another
+/// takes it.
+struct Memo(Vec<Known>);
+
+/// Entries of the memo for each source word.
 const MEMORY: usize = 1 << 11;
-/// Entries of the memory, at most.
+/// Entries of the memo, at most.
 const MOST: usize = 1 << 16;
+
+impl Memo {
+    /// With room for about `size` pairs.
+    fn new(size: usize) -> Self {
+        Self(vec![Known::default(); size.next_power_of_two()])
+    }
+
+    /// The score of an option after a state, and the state after it; computed if it is not known.
+    #[inline]
+    fn get(&mut self, before: u32, option: u32, score: impl FnOnce() -> (f32, State)) -> (f32, State) {
+        let key = (u64::from(before) << 32 | u64::from(option)) + 1;
+        let place = (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as usize & (self.0.len() - 1);
+        let entry = &mut self.0[place];
+        if entry.key != key {
+            let (sum, after) = score();
+            *entry = Known { key, sum, after };
+        }
+        (entry.sum, entry.after)
+    }
+}
 
 struct Ready<'a> {
     model: &'a Model,
     feature: u32,
     words: Vec<Word>,
     starts: Vec<u32>,
-    known: RefCell<Vec<Known>>,
+    memo: RefCell<Memo>,
 }
 
 impl Ready<'_> {
@@ -142,16 +163,8 @@ impl Prepared for Ready<'_> {
     #[inline]
     fn extend(&self, step: &Step<'_>, previous: &[u8], next: &mut [u8], out: &mut Sink<'_>) {
         let before = get_u32(previous, 0);
-        let key = (u64::from(before) << 32 | u64::from(step.option)) + 1;
-        let place = (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as usize;
-        let mut known = self.known.borrow_mut();
-        let place = place & (known.len() - 1);
-        let entry = &mut known[place];
-        if entry.key != key {
-            let (sum, after) = self.score(State::from_bytes(before.to_le_bytes()), step.option as usize);
-            *entry = Known { key, sum, after };
-        }
-        let Known { mut sum, after: state, .. } = *entry;
+        let score = || self.score(State::from_bytes(before.to_le_bytes()), step.option as usize);
+        let (mut sum, state) = self.memo.borrow_mut().get(before, step.option, score);
         if step.complete {
             sum += self.model.score(&state, EOS).0;
         } else {
@@ -172,4 +185,27 @@ pub fn language(part: &Part, to: &mut Builder) -> Result<()> {
     let known = to.rule_counts().map(|count| (0..count).map(|_| AtomicU32::new(0)).collect()).collect();
     to.add_state(Language { model, feature, ids, known });
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_memo_tells_pairs_apart_however_small_it_is() {
+        for size in [1, 2, 64] {
+            let mut memo = Memo::new(size);
+            let truth = |before: u32, option: u32| {
+                ((before * 100 + option) as f32, State::from_bytes((before + option).to_le_bytes()))
+            };
+            for (before, option) in (0..9).flat_map(|before| (0..9).map(move |option| (before, option))) {
+                assert_eq!(memo.get(before, option, || truth(before, option)), truth(before, option));
+                assert_eq!(
+                    memo.get(before, option, || unreachable!("it was just asked")),
+                    truth(before, option)
+                );
+                assert_eq!(memo.get(option, before, || truth(option, before)), truth(option, before));
+            }
+        }
+    }
 }

@@ -1,0 +1,149 @@
+"""`dragoman tune --model`: the decoder in the loop, from the command line."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from itertools import product
+from pathlib import Path
+
+import pytest
+
+from dragoman import weights
+from dragoman.train import Options, train
+from dragoman.types import Weights
+
+Cli = Callable[..., tuple[int, str, str]]
+
+
+def sentences() -> list[tuple[str, str]]:
+    nouns = [("hund", "dog"), ("mann", "man"), ("vogel", "bird"), ("baum", "tree"), ("ball", "ball")]
+    verbs = [("sieht", "sees"), ("sucht", "seeks"), ("hat", "has")]
+    return [
+        (f"der {a} {v} den {b}", f"the {x} {w} the {y}")
+        for (a, x), (v, w), (b, y) in product(nouns, verbs, nouns)
+        if a != b
+    ]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model, a text to tune on, another to judge on, and weights that are no good."""
+    root = tmp_path_factory.mktemp("tune")
+    pairs = sentences()
+    for name, part in (("train", pairs[::2]), ("dev", pairs[1::4]), ("test", pairs[3::4])):
+        for side, lines in zip(("de", "en"), zip(*part, strict=True), strict=True):
+            (root / f"{name}.{side}").write_text("\n".join(lines) + "\n")
+    trained = train(root / "train.de", root / "train.en", root / "model", Options(classes=(3,), order=3))
+    start = dict.fromkeys(trained.model.weights.to_dict(), 0.0)
+    start |= {"p(f|e)": 0.1, "p(e|f)": 0.1, "LM": 0.05, "Distortion": -0.2, "WordPenalty": -0.1, "UnknownPenalty": 1.0}
+    weights.save(root / "bad.toml", Weights.of(start))
+    return root
+
+
+def tune(folder: Path, out: Path, *more: str) -> list[str]:
+    files = {"--model": "model", "--src": "dev.de", "--refs": "dev.en", "--start": "bad.toml"}
+    given = [part for option, name in files.items() for part in (option, str(folder / name))]
+    return ["tune", *given, "--out", str(out), "--size", "100", "--epochs", "3", *more]
+
+
+@pytest.mark.parametrize("tuner", ["kbmira", "pro", "mert:starts=2", "adagrad:rate=0.2", "mira"])
+def test_bad_weights_become_good_ones(cli: Cli, folder: Path, tmp_path: Path, tuner: str) -> None:
+    held_out = ["--held-out", str(folder / "test.de"), "--held-out-refs", str(folder / "test.en")]
+    code, out, err = cli(*tune(folder, tmp_path / "t", "--tuner", tuner, "--json", *held_out))
+    assert code == 0, err
+    run = json.loads(out)["runs"][0]
+    assert run["held_out"]["score"] > run["held_out_start"]["score"] + 3
+    found = weights.load(tmp_path / "t" / "weights.toml")
+    assert found["UnknownPenalty"] == 1.0, "what no weight can change stays"
+    trace = [json.loads(line) for line in (tmp_path / "t" / "trace.jsonl").read_text().splitlines()]
+    assert run["best"] == max(trace, key=lambda record: record["held_out"])["epoch"]
+    code, out, _ = cli(
+        "translate", "--model", folder / "model", "--weights", tmp_path / "t" / "weights.toml",
+        "--input", folder / "test.de",
+    )  # fmt: skip
+    assert out == (tmp_path / "t" / "held-out.txt").read_text()
+
+
+def test_sparse_features_get_weights(cli: Cli, folder: Path, tmp_path: Path) -> None:
+    options = ["--tuner", "adagrad:rate=0.2,l1=0.001", "--features", "pt,wp"]
+    code, _, err = cli(*tune(folder, tmp_path / "t", *options))
+    assert code == 0, err
+    names = weights.load(tmp_path / "t" / "weights.toml").to_dict()
+    assert any(name.startswith("pt:") and value for name, value in names.items())
+    again = ["--features", "pt,wp", "--weights", str(tmp_path / "t" / "weights.toml")]
+    code, _, err = cli("translate", "--model", folder / "model", "--input", folder / "test.de", *again)
+    assert code == 0, err
+
+
+def test_replications_and_resuming(cli: Cli, folder: Path, tmp_path: Path) -> None:
+    held_out = ["--held-out", str(folder / "test.de"), "--held-out-refs", str(folder / "test.en")]
+    options = ["--tuner", "adagrad", "--replications", "2", *held_out]
+    code, out, err = cli(*tune(folder, tmp_path / "t", *options))
+    assert code == 0, err
+    assert "over 2 runs" in out
+    first = (tmp_path / "t" / "run2" / "weights.toml").read_bytes()
+    code, _, err = cli(*tune(folder, tmp_path / "t", *options, "--resume"))
+    assert code == 0, err
+    assert (tmp_path / "t" / "run2" / "weights.toml").read_bytes() == first
+    code, _, err = cli(*tune(folder, tmp_path / "t", *options, "--resume", "--stale", "0"))
+    assert code == 1 and "other inputs or options" in err
+
+
+def test_errors_come_before_the_work(cli: Cli, folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "hole.de").write_text("der hund\n\n")
+    (tmp_path / "two.en").write_text("the dog\nthe dog\n")
+    (tmp_path / "file").write_text("")
+    model = ["--model", str(folder / "model")]
+    dev = ["--src", str(folder / "dev.de"), "--refs", str(folder / "dev.en")]
+    cases: list[tuple[list[str], int, str]] = [
+        ([*model, "--refs", "x"], 2, "--src dev.de"),
+        ([*model, "--src", str(folder / "dev.de")], 2, "missing --refs"),
+        ([*model, *dev, "--nbest", "x"], 2, "not for --model"),
+        ([*model, *dev, "--held-out", "x"], 2, "--held-out-refs"),
+        (
+            [*model, "--src", str(tmp_path / "hole.de"), "--refs", str(tmp_path / "two.en")],
+            1,
+            "de:2: an empty line",
+        ),
+        ([*model, "--src", str(folder / "dev.de"), "--refs", str(tmp_path / "two.en")], 1, "two.en"),
+        ([*model, *dev, "--features", "ptt"], 1, "did you mean pt?"),
+        ([*model, *dev, "--fix", "LMM"], 1, "LMM"),
+        ([*model, *dev, "--out", str(tmp_path / "file" / "t")], 1, "cannot be written"),
+        (["--model", str(tmp_path), *dev], 1, "expected a model"),
+    ]
+    for arguments, want, message in cases:
+        out = [] if "--out" in arguments else ["--out", str(tmp_path / "t")]
+        code, _, err = cli("tune", *arguments, *out)
+        assert (code, message in err) == (want, True), (arguments, err)
+
+
+@pytest.mark.parametrize("tuner", ["kbmira", "mert:starts=2", "adagrad:rate=0.2", "mira"])
+def test_kill_and_resume(folder: Path, tmp_path: Path, tuner: str) -> None:
+    """Killed at moments that are spread over the run, it ends with the weights of a run that was not."""
+    base = [sys.executable, "-c", "from dragoman.cli import main; main()"]
+
+    def command(name: str) -> list[str]:
+        return [*base, *tune(folder, tmp_path / name, "--tuner", tuner, "--features", "pt", "--resume")]
+
+    began = time.monotonic()
+    subprocess.run(command("whole"), check=True, capture_output=True)
+    seconds = time.monotonic() - began
+    rng = random.Random(tuner)
+    (tmp_path / "killed").mkdir()
+    (tmp_path / "killed" / ".checkpoint.1.partial").touch()
+    for _ in range(2):
+        with subprocess.Popen(command("killed"), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as run:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                run.wait(rng.uniform(0.3, 1.0) * seconds)
+            run.send_signal(signal.SIGKILL)
+    subprocess.run(command("killed"), check=True, capture_output=True)
+    whole, killed = (weights.load(tmp_path / name / "weights.toml") for name in ("whole", "killed"))
+    assert killed.to_dict() == whole.to_dict()
+    assert not list((tmp_path / "killed").rglob(".*.partial")), "nothing half-written stays"
