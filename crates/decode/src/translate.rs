@@ -1,6 +1,6 @@
 //! One sentence from input to hypotheses.
 
-use crate::feature::{Context, OWN, Stacks, StateFeature};
+use crate::feature::{Context, MEMORY, OWN, Stacks, StateFeature};
 use crate::nbest::Nbest;
 use crate::options::{Choice, Collector, Options, Origin};
 use crate::search::{Graph, Limits, Ready, Search};
@@ -91,7 +91,7 @@ pub fn search<T>(
     let sentence = Sentence::new(input, &system.vocabulary);
     let options: Options = Collector::new(system, &sentence, weights, target, settings.choice).collect();
     let stacks = RefCell::new(Stacks::default());
-    let context = Context { sentence: &sentence, options: &options, weights, stacks: &stacks };
+    let context = Context { sentence: &sentence, options: &options, weights, stacks: &stacks, memory: MEMORY };
     let ready = Ready::new(system, context, target);
     let mut graph = Search::new(&ready, settings.limits).run();
     if graph.finals.is_empty() && target.is_none() {

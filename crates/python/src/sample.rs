@@ -24,6 +24,7 @@ pub struct PySampling {
     merge: f64,
     reorder: f64,
     retranslate: f64,
+    width: usize,
     lag: usize,
     seed: u64,
 }
@@ -85,7 +86,12 @@ pub fn sample_translations<'py>(
         samples: sampling.samples,
         hot: sampling.hot,
         cold: sampling.cold,
-        mix: Mix { merge: sampling.merge, reorder: sampling.reorder, retranslate: sampling.retranslate },
+        mix: Mix {
+            merge: sampling.merge,
+            reorder: sampling.reorder,
+            retranslate: sampling.retranslate,
+            width: sampling.width,
+        },
         lag: sampling.lag,
         seed: sampling.seed,
     };
@@ -140,6 +146,7 @@ pub struct PyRanking {
     merge: f64,
     reorder: f64,
     retranslate: f64,
+    width: usize,
     distortion: i64,
     options: usize,
     drop_unknown: bool,
@@ -163,7 +170,12 @@ impl PyRanking {
             oracle,
             margin: self.margin,
             temperature: self.temperature,
-            mix: Mix { merge: self.merge, reorder: self.reorder, retranslate: self.retranslate },
+            mix: Mix {
+                merge: self.merge,
+                reorder: self.reorder,
+                retranslate: self.retranslate,
+                width: self.width,
+            },
             distortion: usize::try_from(self.distortion).ok(),
             choice: Choice { limit: self.options, drop_unknown: self.drop_unknown },
             clock: self.clock,

@@ -16,7 +16,7 @@ import numpy as np
 
 from dragoman.errors import InputError, OptionError
 from dragoman.files import read_text
-from dragoman.tune._learning import check
+from dragoman.tune._learning import check, padded
 from dragoman.tune.base import Limits, Pool, Session
 from dragoman.tune.folder import Epochs
 from dragoman.types import F64, I64, Metric, Source, Weights
@@ -88,6 +88,9 @@ class SampleRank:
     """Share of the operator REORDER."""
     retranslate: float = 0.2
     """Share of the operator RETRANSLATE."""
+    width: int = 0
+    """Translations of a phrase that every neighbourhood has; of the others, number i (best first) is in it with the
+    chance width / (i + 1) and weighs as much more, so that the distribution stays the same. 0: all are in it."""
     visit: int = 1
     """Samples in a row that one sentence gives before another one is drawn; more of them are a little faster."""
     average: Literal["all", "epoch", "none"] = "all"
@@ -111,6 +114,7 @@ class SampleRank:
             oracle=self.oracle in {"hope", "gain"},
             temperature=self.temperature > 0,
             merge=min(shares) >= 0 and sum(shares) > 0,
+            width=self.width >= 0,
             visit=self.visit > 0,
             average=self.average in {"all", "epoch", "none"},
         )
@@ -178,15 +182,15 @@ class Chains:
         began = time.monotonic()
         order = np.random.default_rng([self.seed, now.epoch]).permutation(len(self.documents))
         shards = batches(self.documents, order, self.chains, self.tuner.batch)
-        start = _padded(np.asarray(now.memory.get("plain", now.weights), dtype=np.float64), len(now.names))
+        start = padded(np.asarray(now.memory.get("plain", now.weights), dtype=np.float64), len(now.names))
         fixed = [place for name in self.fixed if (place := now.names.get(name)) is not None]
         mixed, collected, figures = self.ranker.epoch(
             now.named, start, fixed, shards, self.tuner, self.seed, now.epoch * self.chains
         )
         width, count = len(now.names), figures["collected"]
-        mixed, collected = _padded(mixed, width), _padded(collected, width)
+        mixed, collected = padded(mixed, width), padded(collected, width)
         if self.tuner.average == "all":
-            collected = collected + _padded(np.asarray(now.memory.get("sum", np.zeros(0)), dtype=np.float64), width)
+            collected = collected + padded(np.asarray(now.memory.get("sum", np.zeros(0)), dtype=np.float64), width)
             count += float(now.memory.get("count", 0.0))  # type: ignore[arg-type]
         now.memory |= {"plain": mixed, "sum": collected, "count": count}
         now.weights = mixed if self.tuner.average == "none" else collected / count
@@ -212,8 +216,3 @@ def _documents(path: str, lines: int) -> list[I64]:
         raise InputError(f"{path}: expected {lines} lines, one for each sentence, found {len(names)}", path)
     cuts = [line for line in range(1, lines) if names[line] != names[line - 1]]
     return [np.asarray(part, dtype=np.int64) for part in np.split(np.arange(lines), cuts)]
-
-
-def _padded(array: F64, width: int) -> F64:
-    """The array, with zeros for features that were not known before."""
-    return array if len(array) >= width else np.concatenate([array, np.zeros(width - len(array))])

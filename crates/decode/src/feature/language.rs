@@ -75,7 +75,7 @@ impl StateFeature for Language {
             }
             starts.push(words.len() as u32);
         }
-        let memo = RefCell::new(Memo::new((context.sentence.len() * MEMORY).min(MOST)));
+        let memo = RefCell::new(Memo::new((context.sentence.len() * context.memory).min(MOST)));
         Box::new(Ready { model: &self.model, feature: self.feature, words, starts, memo })
     }
 }
@@ -104,8 +104,6 @@ struct Known {
 /// takes it.
 struct Memo(Vec<Known>);
 
-/// Entries of the memo for each source word.
-const MEMORY: usize = 1 << 11;
 /// Entries of the memo, at most.
 const MOST: usize = 1 << 16;
 

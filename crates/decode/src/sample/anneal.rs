@@ -1,5 +1,6 @@
 //! The sampler as a decoder: annealed to the best derivation, or at one temperature for samples of the model.
 
+use super::MEMORY;
 use super::chain::{Chain, step};
 use super::hood::{Hood, Scratch};
 use super::judge::{Fixed, Judge, Known};
@@ -108,7 +109,7 @@ pub fn sample(
     let made = sentences.iter().zip(&all).zip(&stacks);
     let readies: Vec<Ready<'_>> = made
         .map(|((sentence, options), stacks)| {
-            Ready::new(system, Context { sentence, options, weights, stacks }, None)
+            Ready::new(system, Context { sentence, options, weights, stacks, memory: MEMORY }, None)
         })
         .collect();
     let mut walk = Walk { members: Vec::new(), plan: *plan, whole, score: 0.0, extra: 0.0, scratch: Scratch::default() };

@@ -32,14 +32,16 @@ impl Bounds {
             return;
         }
         let key = |words: u8, known: u8| if words == 0 { EMPTY } else { known };
-        let [whole, left, right] = hood.ranges();
         let (mut least, mut most) = (u8::MAX, 0);
-        for &(words, known) in &counts[whole.0 as usize..whole.1 as usize] {
+        for &option in &hood.whole {
+            let (words, known) = counts[option as usize];
             (least, most) = (least.min(words), most.max(words));
             keys.push(key(words, known));
         }
-        for &(words, known) in &counts[left.0 as usize..left.1 as usize] {
-            for &(more, also) in &counts[right.0 as usize..right.1 as usize] {
+        for &option in &hood.left {
+            let (words, known) = counts[option as usize];
+            for &option in &hood.right {
+                let (more, also) = counts[option as usize];
                 (least, most) = (least.min(words + more), most.max(words + more));
                 keys.push(key(words + more, known + also));
             }

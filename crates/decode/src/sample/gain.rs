@@ -66,14 +66,14 @@ impl Bleu {
     /// The score of some statistics.
     #[inline]
     pub fn score(&self, tally: &Tally) -> f64 {
-        if tally.length == 0 {
+        if tally.length == 0 && tally.reference > 0 {
             return 0.0;
         }
         let mut sum = 0.0;
         for n in 0..ORDER {
             sum += self.log(tally.matches[n]) - self.log(tally.totals[n]);
         }
-        let brevity = (1.0 - tally.reference as f64 / tally.length as f64).min(0.0);
+        let brevity = (1.0 - tally.reference as f64 / tally.length.max(1) as f64).min(0.0);
         self.scale * (brevity + sum / ORDER as f64).exp()
     }
 }

@@ -3,16 +3,16 @@
 use super::chain::{Chain, step};
 use super::cover::Cover;
 use super::judge::{Judge, Learned};
+use super::moves::unit;
+use dragoman_base::random::Generator;
 use rustc_hash::FxHasher;
 use std::hash::Hasher;
 
-/// Which derivations a neighbourhood has. Numbers of options are ranges (first, one past the last).
+/// Which derivations a neighbourhood has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     /// One span, translated in one piece or in two that follow each other.
-    Pieces { merged: (u32, u32), left: (u32, u32), right: (u32, u32) },
-    /// One phrase with all its translations.
-    Words { options: (u32, u32) },
+    Pieces,
     /// The current order, and the one with the first and the last phrase of the window exchanged.
     Swap,
 }
@@ -23,6 +23,13 @@ pub struct Hood {
     kind: Kind,
     /// Phrases that members differ in: first, one past the last.
     pub(super) window: (usize, usize),
+    /// Options that translate the window's span alone, and pairs that do together: each of the left ones with each of
+    /// the right ones.
+    pub(super) whole: Vec<u32>,
+    pub(super) left: Vec<u32>,
+    pub(super) right: Vec<u32>,
+    /// Minus the logarithms of the chances that these had to be in the neighbourhood.
+    lifts: [Vec<f64>; 3],
     /// Which member is the current derivation.
     pub current: usize,
     /// For each member, its score less that of the current derivation; minus infinity where it is not allowed.
@@ -31,7 +38,9 @@ pub struct Hood {
 
 impl Default for Hood {
     fn default() -> Self {
-        Self { kind: Kind::Swap, window: (0, 0), current: 0, scores: Vec::new() }
+        let (kind, window, current) = (Kind::Swap, (0, 0), 0);
+        let (whole, left, right, scores) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        Self { kind, window, whole, left, right, lifts: Default::default(), current, scores }
     }
 }
 
@@ -39,41 +48,74 @@ impl Hood {
     /// The options that a member has in the window, in order.
     pub(super) fn options(&self, chain: &Chain<'_>, member: usize, out: &mut Vec<u32>) {
         out.clear();
-        match self.kind {
-            Kind::Pieces { merged, left, right } => {
-                let whole = (merged.1 - merged.0) as usize;
-                if member < whole {
-                    out.push(merged.0 + member as u32);
-                } else {
-                    let width = (right.1 - right.0) as usize;
-                    out.push(left.0 + ((member - whole) / width) as u32);
-                    out.push(right.0 + ((member - whole) % width) as u32);
-                }
+        if self.kind == Kind::Swap {
+            let (first, last) = self.window;
+            out.extend_from_slice(&chain.phrases[first..last]);
+            if member == 1 {
+                out.swap(0, last - first - 1);
             }
-            Kind::Words { options } => out.push(options.0 + member as u32),
-            Kind::Swap => {
-                let (first, last) = self.window;
-                out.extend_from_slice(&chain.phrases[first..last]);
-                if member == 1 {
-                    out.swap(0, last - first - 1);
-                }
-            }
+        } else if member < self.whole.len() {
+            out.push(self.whole[member]);
+        } else {
+            let pair = member - self.whole.len();
+            out.push(self.left[pair / self.right.len()]);
+            out.push(self.right[pair % self.right.len()]);
         }
     }
 
-    /// Target words of the options in the window, whatever member it is: at most.
+    /// Whether two phrases change places.
     pub(super) fn is_swap(&self) -> bool {
         self.kind == Kind::Swap
     }
 
-    /// The ranges of options that members take one each of: whole, or left with right.
-    pub(super) fn ranges(&self) -> [(u32, u32); 3] {
-        match self.kind {
-            Kind::Pieces { merged, left, right } => [merged, left, right],
-            Kind::Words { options } => [options, (0, 0), (0, 0)],
-            Kind::Swap => [(0, 0); 3],
+    /// Appends for each member by how much its logarithm must be lifted since it was not certain to be here.
+    pub(super) fn lift(&self, shares: &mut [f64]) {
+        if self.kind == Kind::Swap {
+            return;
+        }
+        let [whole, left, right] = &self.lifts;
+        shares.iter_mut().zip(whole).for_each(|(share, lift)| *share += lift);
+        if right.is_empty() {
+            return;
+        }
+        for (row, one) in shares[whole.len()..].chunks_exact_mut(right.len()).zip(left) {
+            row.iter_mut().zip(right).for_each(|(share, two)| *share += one + two);
         }
     }
+
+    /// Takes some options of each range; all of them if `width` is 0. The current ones are always in, the first `width`
+    /// too, and number i from 0 on with the chance width / (i + 1).
+    fn choose(&mut self, ranges: [Range; 3], current: [u32; 3], width: usize, rng: &mut Generator) {
+        let Self { whole, left, right, lifts, .. } = self;
+        for (place, list) in [whole, left, right].into_iter().enumerate() {
+            let (range, now, lifts) = (ranges[place].clone(), current[place], &mut lifts[place]);
+            list.clear();
+            lifts.clear();
+            let first = range.start;
+            for option in range {
+                let chance = width as f64 / f64::from(option - first + 1);
+                if width == 0 || chance >= 1.0 {
+                    list.push(option);
+                    lifts.push(0.0);
+                } else if option == now || unit(rng) < chance {
+                    list.push(option);
+                    lifts.push(-chance.ln());
+                }
+            }
+        }
+    }
+
+    /// Where an option is among those taken.
+    fn place(list: &[u32], option: u32) -> usize {
+        list.iter().position(|&other| other == option).unwrap_or(0)
+    }
+}
+
+/// Numbers of options that follow each other.
+type Range = std::ops::Range<u32>;
+
+fn range(span: Option<(u32, u32)>) -> Range {
+    span.map_or(0..0, |(first, last)| first..last)
 }
 
 /// Space that moves need, shared by all chains of a thread.
@@ -148,49 +190,65 @@ impl Tails {
 
 impl Chain<'_> {
     /// All ways to translate the span from `from` up to `to`, whose phrases are the window, in one piece or cut at
-    /// `cut`.
+    /// `cut`; or some of them.
     pub(super) fn pieces(
         &mut self,
         judge: &mut impl Judge,
         scratch: &mut Scratch,
         hood: &mut Hood,
-        (first, last): (usize, usize),
-        (from, cut, to): (usize, usize, usize),
+        ((first, last), (from, cut, to)): ((usize, usize), (usize, usize, usize)),
+        (width, rng): (usize, &mut Generator),
     ) {
-        let merged = self.span(from, to).unwrap_or((0, 0));
-        let (left, right) = (self.span(from, cut).unwrap_or((0, 0)), self.span(cut, to).unwrap_or((0, 0)));
-        hood.kind = Kind::Pieces { merged, left, right };
+        hood.kind = Kind::Pieces;
         hood.window = (first, last);
-        hood.current = if last == first + 1 {
-            (self.phrases[first] - merged.0) as usize
+        let merged = last == first + 1;
+        let ranges = [range(self.span(from, to)), range(self.span(from, cut)), range(self.span(cut, to))];
+        let (one, two) = (self.phrases[first], self.phrases[last - 1]);
+        let current = if merged { [one, u32::MAX, u32::MAX] } else { [u32::MAX, one, two] };
+        hood.choose(ranges, current, width, rng);
+        hood.current = if merged {
+            Hood::place(&hood.whole, one)
         } else {
-            let (l, r) = (self.phrases[first] - left.0, self.phrases[first + 1] - right.0);
-            ((merged.1 - merged.0) + l * (right.1 - right.0) + r) as usize
+            let row = Hood::place(&hood.left, one) * hood.right.len();
+            hood.whole.len() + row + Hood::place(&hood.right, two)
         };
         let old = self.begin(judge, scratch, hood);
-        let before = self.last(first);
-        self.singles(judge, scratch, hood, merged, old);
-        self.load(first, &mut scratch.cover);
-        if left.0 == left.1 || right.0 == right.1 {
-            return;
+        self.singles(judge, scratch, hood, old);
+        if !hood.left.is_empty() && !hood.right.is_empty() {
+            self.pairs(judge, scratch, hood, (from, cut, to), old);
         }
+    }
+
+    /// The members that have two options in the window.
+    fn pairs(
+        &mut self,
+        judge: &mut impl Judge,
+        scratch: &mut Scratch,
+        hood: &mut Hood,
+        (from, cut, to): (usize, usize, usize),
+        old: f64,
+    ) {
+        let (first, last) = hood.window;
+        let before = self.last(first);
         let Scratch { cover, inner, states: [one, two, next], tails, .. } = scratch;
-        inner.clone_from(cover);
+        self.load(first, cover);
+        inner.bits.clear();
+        inner.bits.extend_from_slice(&cover.bits);
+        (inner.gap, inner.count) = (cover.gap, cover.count);
         inner.add(from, cut);
-        let fits = self.fits(from, cut, before, cover) && self.fits(cut, to, cut, inner);
-        if !fits {
-            let pairs = (left.1 - left.0) * (right.1 - right.0);
-            hood.scores.resize(hood.scores.len() + pairs as usize, f64::NEG_INFINITY);
+        if !(self.fits(from, cut, before, cover) && self.fits(cut, to, cut, inner)) {
+            let all = hood.whole.len() + hood.left.len() * hood.right.len();
+            hood.scores.resize(all, f64::NEG_INFINITY);
             return;
         }
         let length = self.ready.sentence.len();
-        for l in left.0..left.1 {
-            let seen = step(self.ready, l, before, cover.view(length));
-            let rule = judge.option(self.ready, &mut self.known, l);
+        for &left in &hood.left {
+            let seen = step(self.ready, left, before, cover.view(length));
+            let rule = judge.option(self.ready, &mut self.known, left);
             let score = rule + judge.step(self.ready, &seen, self.state(first), one) - old;
-            for r in right.0..right.1 {
-                let seen = step(self.ready, r, cut, inner.view(length));
-                let rule = judge.option(self.ready, &mut self.known, r);
+            for &right in &hood.right {
+                let seen = step(self.ready, right, cut, inner.view(length));
+                let rule = judge.option(self.ready, &mut self.known, right);
                 let more = rule + judge.step(self.ready, &seen, one, two);
                 let tail = self.tail(judge, tails, (last, to), two, next);
                 hood.scores.push(score + more + tail);
@@ -198,15 +256,24 @@ impl Chain<'_> {
         }
     }
 
-    /// All translations of the span of phrase `at`.
-    pub(super) fn words(&mut self, judge: &mut impl Judge, scratch: &mut Scratch, hood: &mut Hood, at: usize) {
-        let opt = self.ready.options.get(self.phrases[at]);
-        let options = self.span(opt.from as usize, opt.to as usize).unwrap_or((0, 0));
-        hood.kind = Kind::Words { options };
+    /// All translations of the span of phrase `at`, or some of them.
+    pub(super) fn words(
+        &mut self,
+        judge: &mut impl Judge,
+        scratch: &mut Scratch,
+        hood: &mut Hood,
+        at: usize,
+        (width, rng): (usize, &mut Generator),
+    ) {
+        let now = self.phrases[at];
+        let opt = self.ready.options.get(now);
+        let options = range(self.span(opt.from as usize, opt.to as usize));
+        hood.kind = Kind::Pieces;
         hood.window = (at, at + 1);
-        hood.current = (self.phrases[at] - options.0) as usize;
+        hood.choose([options, 0..0, 0..0], [now, u32::MAX, u32::MAX], width, rng);
+        hood.current = Hood::place(&hood.whole, now);
         let old = self.begin(judge, scratch, hood);
-        self.singles(judge, scratch, hood, options, old);
+        self.singles(judge, scratch, hood, old);
     }
 
     /// Clears what the last neighbourhood left; the score of the window as it is.
@@ -223,14 +290,13 @@ impl Chain<'_> {
         judge: &mut impl Judge,
         scratch: &mut Scratch,
         hood: &mut Hood,
-        (from, to): (u32, u32),
         old: f64,
     ) {
         let (first, last) = hood.window;
         let before = self.last(first);
         let Scratch { cover, states: [one, _, next], tails, .. } = scratch;
         self.load(first, cover);
-        for option in from..to {
+        for &option in &hood.whole {
             let seen = step(self.ready, option, before, cover.view(self.ready.sentence.len()));
             if !self.fits(seen.from, seen.to, before, cover) {
                 hood.scores.push(f64::NEG_INFINITY);

@@ -21,6 +21,9 @@ mod rank;
 #[cfg(test)]
 mod tests;
 
+/// Entries of features' memories for each source word: a chain stays near the likely derivations.
+const MEMORY: usize = 1 << 8;
+
 pub use anneal::{Plan, Whole, sample};
 pub use chain::Chain;
 pub use gain::{Bleu, References, Tally, Text};

@@ -16,6 +16,9 @@ pub struct Mix {
     pub reorder: f64,
     /// RETRANSLATE: another translation of one phrase.
     pub retranslate: f64,
+    /// Translations of a span that are always among the neighbours; of the others, number i (from 0 on, best first) is
+    /// with the chance width / (i + 1), and weighs as much more. 0: all are.
+    pub width: usize,
 }
 
 impl Mix {
@@ -39,7 +42,7 @@ impl Chain<'_> {
     /// Draws an operator and a place and lists the neighbourhood there; false if nothing can change there.
     ///
     /// Whatever member of the neighbourhood were the current derivation, the same neighbourhood would be drawn with
-    /// the same probability: positions between words do not change; neither does the number of phrases by an exchange
+    /// the same probability (but for the chances that [`draw`] makes up for): positions between words do not change; neither does the number of phrases by an exchange
     /// or another translation.
     pub fn look(
         &mut self,
@@ -54,12 +57,12 @@ impl Chain<'_> {
         }
         let at = unit(rng) * (mix.merge + mix.reorder + mix.retranslate);
         if at < mix.merge {
-            self.look_between(judge, rng, scratch, hood)
+            self.look_between(judge, mix.width, rng, scratch, hood)
         } else if at < mix.merge + mix.reorder {
             self.look_across(judge, rng, scratch, hood)
         } else {
             let at = below(rng, self.len());
-            self.words(judge, scratch, hood, at);
+            self.words(judge, scratch, hood, at, (mix.width, rng));
             true
         }
     }
@@ -69,6 +72,7 @@ impl Chain<'_> {
     fn look_between(
         &mut self,
         judge: &mut impl Judge,
+        width: usize,
         rng: &mut Generator,
         scratch: &mut Scratch,
         hood: &mut Hood,
@@ -80,15 +84,15 @@ impl Chain<'_> {
         let cut = 1 + below(rng, length - 1);
         let (one, from, to) = self.covering(cut - 1);
         if to > cut {
-            self.pieces(judge, scratch, hood, (one, one + 1), (from, cut, to));
+            self.pieces(judge, scratch, hood, ((one, one + 1), (from, cut, to)), (width, rng));
             return true;
         }
         let (two, _, end) = self.covering(cut);
         if two == one + 1 {
-            self.pieces(judge, scratch, hood, (one, one + 2), (from, cut, end));
+            self.pieces(judge, scratch, hood, ((one, one + 2), (from, cut, end)), (width, rng));
         } else {
             let at = if below(rng, 2) == 0 { one } else { two };
-            self.words(judge, scratch, hood, at);
+            self.words(judge, scratch, hood, at, (width, rng));
         }
         true
     }
@@ -137,12 +141,19 @@ impl Chain<'_> {
     }
 }
 
-/// Draws a member of a neighbourhood with probability proportional to exp(score / temperature).
+/// Draws a member of a neighbourhood with probability proportional to exp(score / temperature), over the chance that the
+/// member had to be there.
+///
+/// A neighbourhood S that is drawn member by member has, seen from y, the probability of all its members' chances but
+/// y's own: P(S | y) = c(S) / p(y). So the draw by exp(score / T) / p makes exp(score(y) / T) P(S | y) P(y' | S)
+/// symmetric in y and y': the chain stays reversible.
 pub fn draw(hood: &Hood, temperature: f64, rng: &mut Generator, shares: &mut Vec<f64>) -> usize {
-    let top = hood.scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let sharp = 1.0 / temperature;
     shares.clear();
-    shares.extend(hood.scores.iter().map(|score| exp((score - top) * sharp)));
+    shares.extend(hood.scores.iter().map(|score| score * sharp));
+    hood.lift(shares);
+    let top = shares.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    shares.iter_mut().for_each(|share| *share = exp(*share - top));
     let mut left = unit(rng) * shares.iter().sum::<f64>();
     for (member, share) in shares.iter().enumerate() {
         left -= share;
@@ -192,7 +203,8 @@ mod tests {
     #[test]
     fn draws_follow_the_scores() {
         let scores = vec![0.0, -1.0, f64::NEG_INFINITY, 1.5];
-        let hood = Hood { scores: scores.clone(), ..Hood::default() };
+        let mut hood = Hood::default();
+        hood.scores.clone_from(&scores);
         let (mut rng, mut shares) = (dragoman_base::random::stream(3, 1), Vec::new());
         let mut counts = [0u32; 4];
         for _ in 0..200_000 {

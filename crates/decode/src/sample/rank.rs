@@ -2,6 +2,7 @@
 //! two members of a neighbourhood differently. Nothing is ever decoded.
 
 use super::bounds::Bounds;
+use super::MEMORY;
 use super::chain::Chain;
 use super::gain::{Bleu, References, Tally, Text};
 use super::hood::{Hood, Scratch};
@@ -155,7 +156,7 @@ pub fn rank(
         let made = sentences.iter().zip(&all).zip(&stacks);
         let readies: Vec<Ready<'_>> = made
             .map(|((sentence, options), stacks)| {
-                Ready::new(system, Context { sentence, options, weights, stacks }, None)
+                Ready::new(system, Context { sentence, options, weights, stacks, memory: MEMORY }, None)
             })
             .collect();
         let mut worker = Worker {
