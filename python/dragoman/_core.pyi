@@ -593,24 +593,23 @@ def sample_translations(
     wholes: Sequence[object] | None = None,
     threads: int | None = None,
 ) -> _Translations: ...
+
 @final
 class SampleRanker:
     """A text and its references, ready for SampleRank."""
 
-    def __new__(
-        cls, system: NativeSystem, lines: Texts, references: list[list[str]], lower: bool
-    ) -> SampleRanker: ...
+    def __new__(cls, system: NativeSystem, lines: Texts, references: list[list[str]], lower: bool) -> SampleRanker: ...
     def epoch(
         self,
         weights: NativeWeights,
-        start: F64,
+        start: _F64,
         fixed: list[int],
         shards: list[list[list[int]]],
         ranking: object,
         seed: int,
         first: int,
         threads: int | None = None,
-    ) -> tuple[F64, F64, dict[str, float]]: ...
+    ) -> tuple[_F64, _F64, dict[str, float]]: ...
 
 @final
 class ClassCounts:

@@ -23,9 +23,9 @@ __all__ = ["Sampling", "TextFeature", "sampled"]
 class Sampling:
     """How long to sample, and from what. Numbers of samples are for each source word."""
 
-    samples: int = 50
+    samples: int = 100
     """Samples that count."""
-    burn_in: int = 150
+    burn_in: int = 500
     """Samples before that; the temperature falls during these."""
     hot: float = 1.0
     """Temperature at the start: derivations are drawn by exp(score / temperature)."""
@@ -45,7 +45,13 @@ class Sampling:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if self.samples < 1 or self.burn_in < 0 or self.lag < 0 or self.width < 0 or not 0 < self.cold <= self.hot < float("inf"):
+        if (
+            self.samples < 1
+            or self.burn_in < 0
+            or self.lag < 0
+            or self.width < 0
+            or not 0 < self.cold <= self.hot < float("inf")
+        ):
             raise OptionError(f"expected samples, and a temperature that does not rise and stays above 0, found {self}")
         shares = (self.merge, self.reorder, self.retranslate)
         if not (min(shares) >= 0 and 0 < sum(shares) < float("inf")):
@@ -54,9 +60,9 @@ class Sampling:
             raise OptionError(f"expected a seed of at least 0, found {self.seed}")
 
     @classmethod
-    def of_model(cls, samples: int = 50, *, temperature: float = 1.0, lag: int = 1, seed: int = 0) -> Sampling:
+    def of_model(cls, samples: int = 100, *, temperature: float = 1.0, lag: int = 1, seed: int = 0) -> Sampling:
         """Samples of the model itself, for its distribution or minimum Bayes risk."""
-        return cls(samples=samples, hot=temperature, cold=temperature, lag=lag, seed=seed)
+        return cls(samples=samples, burn_in=100, hot=temperature, cold=temperature, lag=lag, seed=seed)
 
 
 class TextFeature(Protocol):

@@ -108,7 +108,7 @@ def _model_options(command: Callable[..., Any]) -> Callable[..., Any]:
     "-t",
     default="mert",
     show_default=True,
-    help="mert, pro, mira, kbmira, adagrad, online, phrasal, risk or (with --model) samplerank, with options after a colon: "
+    help="mert, pro, mira, kbmira, adagrad, online, phrasal, risk or, with --model, samplerank; options after a colon: "
     "mert:starts=5,l2=0.1.",
 )
 @click.option("--out", "-o", default="weights.toml", show_default=True, metavar="FILE", help="Where the weights go.")

@@ -129,7 +129,7 @@ class SampleRank:
         """No promise."""
         return False
 
-    def session(self, pool: Pool, limits: Limits, seed: int) -> Session:
+    def session(self, pool: Pool, limits: Limits, seed: int) -> Session:  # noqa: ARG002 - the protocol's
         """There is none over fixed lists."""
         raise OptionError("SampleRank samples derivations of a model: use --model instead of --nbest")
 
@@ -191,7 +191,7 @@ class Chains:
         mixed, collected = padded(mixed, width), padded(collected, width)
         if self.tuner.average == "all":
             collected = collected + padded(np.asarray(now.memory.get("sum", np.zeros(0)), dtype=np.float64), width)
-            count += float(now.memory.get("count", 0.0))  # type: ignore[arg-type]
+            count += float(now.memory.get("count", 0.0))
         now.memory |= {"plain": mixed, "sum": collected, "count": count}
         now.weights = mixed if self.tuner.average == "none" else collected / count
         return {**_record(figures, self.documents), "updating": round(time.monotonic() - began, 3)}
