@@ -88,10 +88,10 @@ class SampleRank:
     """Share of the operator REORDER."""
     retranslate: float = 0.2
     """Share of the operator RETRANSLATE."""
-    width: int = 0
+    width: int = 3
     """Translations of a phrase that every neighbourhood has; of the others, number i (best first) is in it with the
     chance width / (i + 1) and weighs as much more, so that the distribution stays the same. 0: all are in it."""
-    visit: int = 1
+    visit: int = 8
     """Samples in a row that one sentence gives before another one is drawn; more of them are a little faster."""
     average: Literal["all", "epoch", "none"] = "all"
     """The answer: mean of the weights after every sample of all epochs, of the last epoch, or the mixed weights."""

@@ -106,6 +106,8 @@ struct Memo(Vec<Known>);
 
 /// Entries of the memo, at most.
 const MOST: usize = 1 << 16;
+/// The sentence's end, as an option that no sentence has.
+const END: u32 = u32::MAX - 1;
 
 impl Memo {
     /// With room for about `size` pairs.
@@ -164,7 +166,9 @@ impl Prepared for Ready<'_> {
         let score = || self.score(State::from_bytes(before.to_le_bytes()), step.option as usize);
         let (mut sum, state) = self.memo.borrow_mut().get(before, step.option, score);
         if step.complete {
-            sum += self.model.score(&state, EOS).0;
+            let end = || self.model.score(&state, EOS);
+            let after = u32::from_le_bytes(state.to_bytes());
+            sum += self.memo.borrow_mut().get(after, END, end).0;
         } else {
             next.copy_from_slice(&state.to_bytes());
         }

@@ -226,7 +226,9 @@ impl<'a> Walk<'a, '_, '_> {
 fn list(member: Member<'_>, settings: &Settings, plan: &Plan) -> Translation {
     let Member { chain, found, best, .. } = member;
     let ready = chain.ready();
-    let derivations = if plan.lag == 0 { vec![(best, 1.0)] } else { found.derivations };
+    // An empty line is never sampled: there is nothing to change.
+    let best_only = plan.lag == 0 || found.derivations.is_empty();
+    let derivations = if best_only { vec![(best, 1.0)] } else { found.derivations };
     let mut graph = Graph::new(ready.sentence.len(), ready.stride);
     let mut start = vec![0; ready.stride];
     ready.start(&mut start);
