@@ -126,7 +126,7 @@ def run(*arguments: str | Path) -> str:
 def test_commands(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "src").write_text("p q\np\n")
     (tmp_path / "other").write_text("q q\n")
-    sets = ["--model", folder, "--features", "pt,tb"]
+    sets: list[str | Path] = ["--model", folder, "--features", "pt,tb"]
     stat = json.loads(run("stat", *sets, "--src", tmp_path / "src", "--top", "1", "--json"))
     assert (stat["sentences"], stat["candidates"]) == (2, 2)
     assert {s["name"]: (s["names"], s["fired"]) for s in stat["sets"]}["pt"] == (2, 3)
