@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,6 +18,8 @@ from dragoman._core import LatticePool
 from dragoman.errors import InputError, OptionError, TuningError
 from dragoman.metrics import Bleu, Chrf
 from dragoman.tune import Judged, LatticeMira, Mira, Plan, TunedSource, tune_source, tuner_from
+from dragoman.tune.folder import Epochs
+from dragoman.tune.lattices import LatticeRounds
 from dragoman.tune.parade import _first_best
 from dragoman.tune.paths import Paths
 from dragoman.types import F64, Candidates, Features, Hypotheses, Lattices, Names, Texts, Weights
@@ -208,6 +211,9 @@ def test_a_pass_is_mira_over_all_paths(seed: int) -> None:
 
 
 SMALL = LatticeMira(epochs=5)
+OPTIONS: dict[str, Any] = {
+    "oracle": "hope", "prediction": "fear", "c": 0.01, "decay": 0.999, "feed": "oracle", "unit": "length",
+}  # fmt: skip
 WAYS = [
     SMALL,
     replace(SMALL, oracle="mb", prediction="pb"),
@@ -231,8 +237,11 @@ class Killed(Exception):
     pass
 
 
-@pytest.mark.parametrize("tuner", [SMALL, replace(SMALL, keep=2), replace(SMALL, memory=1e-5)], ids=str)
-@pytest.mark.parametrize("at", [0, 1, 2])
+RESTLESS = replace(SMALL, select="last")
+
+
+@pytest.mark.parametrize("tuner", [RESTLESS, replace(RESTLESS, keep=2), replace(RESTLESS, memory=1e-5)], ids=str)
+@pytest.mark.parametrize("at", [0, 1, 3])
 def test_a_killed_run_goes_on_to_the_same_end(tuner: LatticeMira, at: int, tmp_path: Path) -> None:
     plan = Plan(epochs=4)
     whole = tune_source(judged(), METRIC, tuner, start(judged()), plan, folder=tmp_path / "whole")
@@ -251,6 +260,38 @@ def test_a_killed_run_goes_on_to_the_same_end(tuner: LatticeMira, at: int, tmp_p
     assert timeless == [
         {k: v for k, v in r.items() if k not in {"seconds", "decoding", "updating"}} for r in whole.records
     ]
+
+
+class Spy:
+    """A pool that remembers how passes were asked for."""
+
+    def __init__(self, pool: LatticePool) -> None:
+        self.pool, self.visits = pool, list[tuple[Any, ...]]()
+
+    def visit(self, *given: Any, **options: Any) -> Any:
+        self.visits.append(given)
+        return self.pool.visit(*given, **options)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.pool, name)
+
+
+def test_passes_have_their_own_orders_and_a_background_that_means_something() -> None:
+    setting = judged()
+    rounds = LatticeRounds(setting.source, setting.references, METRIC, SMALL, (), 0, None)
+    spy = Spy(rounds.pool)
+    rounds.pool = spy  # type: ignore[assignment]
+    now = Epochs(setting.source.names, start(setting).values)
+    rounds.begin(now)
+    for now.epoch in range(2):
+        before = now.weights
+        rounds.epoch(now)
+        first = setting.statistics(METRIC, Weights(now.names, before)).sum(axis=0) + 1
+        np.testing.assert_allclose(spy.visits[-SMALL.epochs][6][:2], first[:2], atol=3)
+    orders = {tuple(given[0]) for given in spy.visits}
+    assert len(orders) == 2 * SMALL.epochs
+    assert all(sorted(order) == list(range(30)) for order in orders)
+    assert np.array_equal(spy.visits[1][1], spy.pool.visit(*spy.visits[0], **OPTIONS)[0]), "passes follow each other"
 
 
 def test_memory_is_bounded_and_told() -> None:
@@ -350,16 +391,21 @@ def test_max_bleu_of_a_lattice_is_that_of_all_paths() -> None:
     assert isinstance(source, NetSource)
     lattice = Paths(source, setting.references, METRIC, Mira(space="lattice", oracle="mb"))
     total = METRIC.prepare(setting.references).statistics(source.best(start(setting))).sum(axis=0)
-    level, better = METRIC.sentence_level(), 0
-    for s, reference in enumerate(setting.references):
-        found = lattice.candidates(s, start(setting), total, 30.0, None)
-        first = float(found.features.dot(start(setting))[0])
-        assert first == pytest.approx(float(source._sorted(s, start(setting))[0][1].sum()) / 10), "the 1-best is first"
-        texts = [text for text, _ in source.nets[s].paths]
-        score = [level.score(METRIC.prepare([reference] * len(t)).statistics(Hypotheses.one_each(t))).max()
-                 for t in (texts, found.texts.to_list())]  # fmt: skip
-        better += score[1] == score[0]
-    assert better >= 25, "the reference is a path, and hardly any other is as good to first order"
+    level = METRIC.sentence_level()
+
+    def best(s: int, texts: list[str]) -> float:
+        rows = METRIC.prepare([setting.references[s]] * len(texts)).statistics(Hypotheses.one_each(texts))
+        return float(level.score(rows).max())
+
+    for others in (total, total * 0.0, None):
+        better = 0
+        for s in range(30):
+            found = lattice.candidates(s, start(setting), others, 30.0, None)
+            first = float(found.features.dot(start(setting))[0])
+            top = float(source._sorted(s, start(setting))[0][1].sum()) / 10
+            assert first == pytest.approx(top), "the 1-best comes first"
+            better += best(s, found.texts.to_list()) == best(s, [text for text, _ in source.nets[s].paths])
+        assert better >= 20, "the reference is a path, and hardly any other is as good to first order"
 
 
 def test_near_bounds_all_but_max_bleu() -> None:
@@ -371,6 +417,11 @@ def test_near_bounds_all_but_max_bleu() -> None:
             for near in (0, 2, 20)}  # fmt: skip
     assert np.array_equal(values(runs[0]), values(runs[20])), "lists have 20 candidates"
     assert not np.array_equal(values(runs[0]), values(runs[2]))
+    plain = [
+        tune_source(judged(), METRIC, Mira(oracle="mb", prediction="pb", near=near), start(judged()), Plan(epochs=2))
+        for near in (0, 2)
+    ]
+    assert np.array_equal(values(plain[0]), values(plain[1])), "the 1-best is near, and max-BLEU looks at all"
 
 
 def test_online_options_are_refused_on_lists() -> None:

@@ -140,7 +140,9 @@ mod tests {
         let path = folder.path().join("000.zst");
         let path = path.to_str().unwrap();
         let mut names = Names::new();
-        ["LM", "unused", "PT:a>b"].map(|name| names.intern(name));
+        for name in ["LM", "unused", "PT:a>b"] {
+            names.intern(name);
+        }
         let mut builder = Builder::new(3);
         builder.add((0, 1), "a b", &[0, 2], &[-1.5, 1.0]);
         builder.add((0, 2), "", &[0], &[-0.25]);

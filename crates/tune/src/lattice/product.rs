@@ -169,8 +169,9 @@ impl Lattice {
                 }
             }
         }
-        let mut end = self.ends as usize;
-        for state in end..states {
+        let first = self.ends as usize;
+        let mut end = first;
+        for state in first..states {
             if value[state] > value[end] {
                 end = state;
             }
