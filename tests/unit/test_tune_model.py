@@ -84,6 +84,17 @@ def test_sparse_features_get_weights(cli: Cli, folder: Path, tmp_path: Path) -> 
     assert code == 0, err
 
 
+def test_threads_change_nothing(cli: Cli, folder: Path, tmp_path: Path) -> None:
+    """Which batch meets a name first is chance, and no sum may depend on it."""
+    found = []
+    for run, threads in enumerate(("1", "2", "4", "4")):
+        options = ["--tuner", "adagrad:rate=0.2,batch=2", "--features", "pt,al,lo", "--threads", threads]
+        code, _, err = cli(*tune(folder, tmp_path / str(run), *options))
+        assert code == 0, err
+        found.append(weights.load(tmp_path / str(run) / "weights.toml").to_dict())
+    assert found[0] == found[1] == found[2] == found[3]
+
+
 def test_text_is_prepared_as_the_model_has_it(cli: Cli, folder: Path, tmp_path: Path) -> None:
     """Plain text gives what its words give with --tokenized."""
     truecased = Options(classes=(3,), order=3, corpus=replace(Options().corpus, case="truecase"))

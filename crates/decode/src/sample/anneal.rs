@@ -112,7 +112,8 @@ pub fn sample(
             Ready::new(system, Context { sentence, options, weights, stacks, memory: MEMORY }, None)
         })
         .collect();
-    let mut walk = Walk { members: Vec::new(), plan: *plan, whole, score: 0.0, extra: 0.0, scratch: Scratch::default() };
+    let mut walk =
+        Walk { members: Vec::new(), plan: *plan, whole, score: 0.0, extra: 0.0, scratch: Scratch::default() };
     for ready in &readies {
         walk.join(ready, settings)?;
     }

@@ -63,7 +63,11 @@ impl Bounds {
         }
         let known = &mut self.bounds[usize::from(key)];
         if known.is_nan() {
-            *known = if key == EMPTY { score(0, true, self.lengths) } else { score(usize::from(key), false, self.lengths) };
+            *known = if key == EMPTY {
+                score(0, true, self.lengths)
+            } else {
+                score(usize::from(key), false, self.lengths)
+            };
         }
         *known
     }

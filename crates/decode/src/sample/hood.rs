@@ -285,13 +285,7 @@ impl Chain<'_> {
     }
 
     /// The members that have one option in the window.
-    fn singles(
-        &mut self,
-        judge: &mut impl Judge,
-        scratch: &mut Scratch,
-        hood: &mut Hood,
-        old: f64,
-    ) {
+    fn singles(&mut self, judge: &mut impl Judge, scratch: &mut Scratch, hood: &mut Hood, old: f64) {
         let (first, last) = hood.window;
         let before = self.last(first);
         let Scratch { cover, states: [one, _, next], tails, .. } = scratch;
@@ -461,7 +455,13 @@ impl Chain<'_> {
         rows.drain(..).for_each(|(id, value)| out(id, sign * f64::from(value)));
         for old in first..at {
             let mut known = std::mem::take(&mut self.known);
-            judge.list(self.ready, &mut known, (&self.step(old, self.last(old)), self.state(old)), next, &mut rows);
+            judge.list(
+                self.ready,
+                &mut known,
+                (&self.step(old, self.last(old)), self.state(old)),
+                next,
+                &mut rows,
+            );
             self.known = known;
         }
         rows.drain(..).for_each(|(id, value)| out(id, -sign * f64::from(value)));

@@ -28,7 +28,9 @@ impl Mix {
         if shares.iter().all(|share| *share >= 0.0 && share.is_finite()) && shares.iter().sum::<f64>() > 0.0 {
             return Ok(());
         }
-        Err(Error::Invalid(format!("expected shares of operators that are not negative nor all zero, found {shares:?}")))
+        Err(Error::Invalid(format!(
+            "expected shares of operators that are not negative nor all zero, found {shares:?}"
+        )))
     }
 }
 

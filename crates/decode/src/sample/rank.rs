@@ -1,8 +1,8 @@
 //! SampleRank (Haddow et al. 2011): weights are moved while derivations are sampled, whenever the model and BLEU rank
 //! two members of a neighbourhood differently. Nothing is ever decoded.
 
-use super::bounds::Bounds;
 use super::MEMORY;
+use super::bounds::Bounds;
 use super::chain::Chain;
 use super::gain::{Bleu, References, Tally, Text};
 use super::hood::{Hood, Scratch};
@@ -193,11 +193,8 @@ struct Sparse {
 
 impl Sparse {
     fn add(&mut self, id: u32, value: f64) {
-        let (values, at) = if id >= OWN {
-            (&mut self.own, (id - OWN) as usize)
-        } else {
-            (&mut self.values, id as usize)
-        };
+        let (values, at) =
+            if id >= OWN { (&mut self.own, (id - OWN) as usize) } else { (&mut self.values, id as usize) };
         if values.len() <= at {
             values.resize(at + 1, 0.0);
         }
@@ -212,11 +209,8 @@ impl Sparse {
         self.touched.sort_unstable();
         self.touched.dedup();
         for id in self.touched.drain(..) {
-            let place = if id >= OWN {
-                &mut self.own[(id - OWN) as usize]
-            } else {
-                &mut self.values[id as usize]
-            };
+            let place =
+                if id >= OWN { &mut self.own[(id - OWN) as usize] } else { &mut self.values[id as usize] };
             let value = std::mem::take(place);
             if value != 0.0 {
                 take(id, value);
