@@ -676,6 +676,34 @@ class TranslationStream:
     def stop(self) -> None: ...
     def take(self) -> _Translations | None: ...
 
+def sample_translations(
+    system: NativeSystem,
+    lines: Texts,
+    weights: NativeWeights,
+    settings: object,
+    sampling: object,
+    documents: list[tuple[int, int]] | None = None,
+    wholes: Sequence[object] | None = None,
+    threads: int | None = None,
+) -> _Translations: ...
+
+@final
+class SampleRanker:
+    """A text and its references, ready for SampleRank."""
+
+    def __new__(cls, system: NativeSystem, lines: Texts, references: list[list[str]], lower: bool) -> SampleRanker: ...
+    def epoch(
+        self,
+        weights: NativeWeights,
+        start: _F64,
+        fixed: list[int],
+        shards: list[list[list[int]]],
+        ranking: object,
+        seed: int,
+        first: int,
+        threads: int | None = None,
+    ) -> tuple[_F64, _F64, dict[str, float]]: ...
+
 @final
 class ClassCounts:
     """Unigrams and bigrams of a text."""

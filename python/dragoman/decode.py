@@ -19,13 +19,14 @@ from typing import Any
 import numpy as np
 
 from dragoman import own
-from dragoman._core import NativeSystem, NativeWeights, TranslationStream
+from dragoman._core import NativeSystem, NativeWeights, SampleRanker, TranslationStream
 from dragoman.config import closest
 from dragoman.errors import OptionError
 from dragoman.features import extended
 from dragoman.model import Model, Option, Part, is_file
 from dragoman.own import RuleFeature, StateFeature
 from dragoman.text import Preparation
+from dragoman.tune.samplerank import SampleRank
 from dragoman.types import F64, I64, Candidates, Features, Hypotheses, Lattices, Metric, Names, Texts, Weights
 
 __all__ = ["Arc", "Decoder", "DecoderSource", "Demands", "Derivation", "Lattice", "Phrase", "Search", "mbr"]
@@ -116,6 +117,7 @@ class Derivation:
     """Weights times features, and the log probabilities of given translations, which no feature has."""
     phrases: Sequence[Phrase]
     weights: Mapping[str, float] = field(repr=False)
+    """Of the features that fire in it."""
 
     @property
     def text(self) -> str:
@@ -197,7 +199,7 @@ class Decoder:
         self._names = self._system.names
         self.search = search if search is not None else _wanted(self.model)
         self.threads = threads
-        self._ready: tuple[Weights, NativeWeights] | None = None
+        self._ready: tuple[Weights, F64, NativeWeights] | None = None
         self.weights = self.model.weights if weights is None else weights
         self._native_weights(None)
 
@@ -284,7 +286,8 @@ class Decoder:
             Phrase(start, end, source, text, origin, _named(names, rows))
             for start, end, source, text, origin, rows in steps
         ]
-        return Derivation(score, phrases, used.to_dict())
+        fired = dict.fromkeys(name for phrase in phrases for name in phrase.features)
+        return Derivation(score, phrases, {name: used[name] for name in fired})
 
     def lattice(
         self,
@@ -349,15 +352,15 @@ class Decoder:
     def _native_weights(self, weights: Weights | None) -> NativeWeights:
         """Weights as the search wants them; those of features that the model cannot have are an error."""
         used = self.weights if weights is None else weights
-        if self._ready is not None and self._ready[0] is used:
-            return self._ready[1]
+        last = self._ready
+        if last is not None and last[0] is used and np.array_equal(last[1], used.values):
+            return last[2]
         name = self._system.unknown(used.names)
         if name is not None:
             known = [*self.dense, *(f"{prefix}:..." for prefix in self._system.sets)]
             raise OptionError(f"the model has no feature `{name}`; {closest(name, known)}")
         ready = self._system.weights(used.names, used.values)
-        if weights is None:
-            self._ready = used, ready
+        self._ready = used, used.values.copy(), ready
         return ready
 
     def _run(
@@ -426,6 +429,47 @@ class DecoderSource:
     def best(self, weights: Weights) -> Hypotheses:
         """The best translation of every line."""
         return Hypotheses.one_each(self.decoder._run(self.lines, weights, self.decoder._settings(), None).texts)
+
+    def ranker(self, references: Sequence[Sequence[str]], lowercase: bool) -> DecoderRanker:
+        """The text with its references, ready for SampleRank."""
+        return DecoderRanker(self.decoder, self.lines, references, lowercase)
+
+
+@dataclass(frozen=True)
+class _Ranking(SampleRank):
+    """All that an epoch of SampleRank wants, as the native side reads it."""
+
+    distortion: int = 6
+    options: int = 20
+    drop_unknown: bool = False
+
+
+class DecoderRanker:
+    """A text whose derivations can be sampled, with its references."""
+
+    def __init__(self, decoder: Decoder, lines: Texts, references: Sequence[Sequence[str]], lowercase: bool) -> None:
+        self.decoder = decoder
+        self._native = SampleRanker(decoder._system, lines, [list(texts) for texts in references], lowercase)
+
+    def epoch(
+        self,
+        weights: Weights,
+        start: F64,
+        fixed: Sequence[int],
+        shards: Sequence[Sequence[Sequence[int]]],
+        tuner: SampleRank,
+        seed: int,
+        first: int,
+    ) -> tuple[F64, F64, Mapping[str, float]]:
+        """One epoch of all chains; options are chosen under `weights`, and `start` is where chains begin."""
+        search = self.decoder.search
+        ranking = _Ranking(
+            **{f.name: getattr(tuner, f.name) for f in fields(SampleRank)},
+            distortion=search.distortion, options=search.options, drop_unknown=search.drop_unknown,
+        )  # fmt: skip
+        dealt = [[list(batch) for batch in shard] for shard in shards]
+        ready = self.decoder._native_weights(weights)
+        return self._native.epoch(ready, start, list(fixed), dealt, ranking, seed, first, self.decoder.threads)
 
 
 def _texts(lines: Sequence[str] | Texts) -> Texts:

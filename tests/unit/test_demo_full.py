@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import html.parser
 import json
 from pathlib import Path
@@ -101,7 +102,7 @@ def _judge(request: full.Request, report: str, out: str) -> None:
     for step in full.steps(request):
         assert step.title in report
     assert "--tuner adagrad:rate=0.1" in report
-    assert "'" in report and "a demo/model" in report  # quoted, as a shell wants it
+    assert html.escape(f"--out '{request.folder}/model'") in report  # quoted, as a shell wants it
     records = [json.loads(line) for line in (request.folder / "adagrad" / "trace.jsonl").read_text().splitlines()]
     assert records[-1]["nonzero"] > 100
     # The learning curves show the trace.

@@ -62,7 +62,7 @@ impl Frozen {
         });
         let inside = slots.0.iter().all(|slot| u32::from_le_bytes(*slot) as usize <= count);
         // Without an empty slot a search for a name that is not there would never end.
-        let ends_somewhere = slots.0.iter().any(|slot| *slot == [0; 4]);
+        let ends_somewhere = slots.0.contains(&[0; 4]);
         (whole && rising && last == text.len() && inside && ends_somewhere).then_some(Self { bytes, parts })
     }
 

@@ -44,6 +44,13 @@ impl Names {
         Self { frozen: None, texts, slots: HashTable::with_capacity(count), dense }
     }
 
+    /// Makes room for so many more names, so that the table need not be rebuilt on the way.
+    pub fn reserve(&mut self, more: usize) {
+        let Self { texts, slots, dense, .. } = self;
+        slots.reserve(more, |&id| hash(texts.get(id as usize)));
+        dense.reserve(more);
+    }
+
     /// Number of names that are mapped.
     fn base(&self) -> usize {
         self.frozen.as_ref().map_or(0, Frozen::len)

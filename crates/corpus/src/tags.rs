@@ -97,7 +97,10 @@ impl TagCounts {
         }
         for (at, (line, tagged)) in text.iter().zip(tags.iter()).enumerate() {
             self.add_line(line, tagged, |want, found| {
-                Error::Invalid(format!("line {}: expected {want} tags, one for each word, found {found}", at + 1))
+                Error::Invalid(format!(
+                    "line {}: expected {want} tags, one for each word, found {found}",
+                    at + 1
+                ))
             })?;
         }
         Ok(())

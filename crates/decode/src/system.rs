@@ -128,14 +128,20 @@ impl System {
     /// The first of some names that no feature of this system can have.
     pub fn unknown<'n>(&self, names: &'n Names) -> Option<&'n str> {
         let own = self.names.read().expect("no panic while locked");
+        // The cheaper question first: most of many names belong to open sets.
         let known =
-            |name: &str| own.get(name).is_some() || self.set_of(name).is_some_and(|set| self.sets[set].open);
+            |name: &str| self.set_of(name).is_some_and(|set| self.sets[set].open) || own.get(name).is_some();
         names.iter().find(|name| !known(name))
     }
 
     /// Gets weights ready; `given` are their names, the system's own unless told. Names of open sets are filed.
     pub fn weights(&self, given: Option<&Names>, values: &[f64]) -> Result<Weights> {
         let mut own = self.names.write().expect("no panic while locked");
+        if given.is_some() {
+            // Only the first of many weights makes the table grow: the names of others are mostly the same.
+            let more = values.len().saturating_sub(own.len());
+            own.reserve(more);
+        }
         let mut ready = vec![0.0; own.len()];
         let mut sets = vec![Vec::new(); self.sets.len()];
         let mut kinds = self.kinds.lock().expect("no panic while locked");
@@ -144,12 +150,9 @@ impl System {
                 None => at as u32,
                 Some(names) => {
                     let name = names.name(at as u32);
-                    let open = || self.set_of(name).is_some_and(|set| self.sets[set].open);
-                    match own.get(name) {
-                        Some(id) => id,
-                        None if open() => own.intern(name),
-                        None => return Err(Error::Invalid(format!("the model has no feature `{name}`"))),
-                    }
+                    let open = self.set_of(name).is_some_and(|set| self.sets[set].open);
+                    let known = if open { Some(own.intern(name)) } else { own.get(name) };
+                    known.ok_or_else(|| Error::Invalid(format!("the model has no feature `{name}`")))?
                 }
             } as usize;
             if ready.len() <= id {

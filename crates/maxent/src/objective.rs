@@ -69,6 +69,11 @@ impl Examples {
 
 /// Log probabilities of the orientations for some features (equation 3).
 pub fn log_probabilities(weights: &[f64], features: &[u32]) -> Three {
+    distribution(weights, features).0
+}
+
+/// Log probabilities, and probabilities.
+fn distribution(weights: &[f64], features: &[u32]) -> (Three, Three) {
     let mut scores = [0.0; ORIENTATIONS];
     for &feature in features {
         let at = feature as usize * ORIENTATIONS;
@@ -77,8 +82,10 @@ pub fn log_probabilities(weights: &[f64], features: &[u32]) -> Three {
         }
     }
     let most = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    let total: f64 = scores.iter().map(|score| (score - most).exp()).sum();
-    scores.map(|score| score - most - total.ln())
+    let powers = scores.map(|score| (score - most).exp());
+    let total: f64 = powers.iter().sum();
+    let log = total.ln();
+    (scores.map(|score| score - most - log), powers.map(|power| power / total))
 }
 
 /// Equation 4 for one direction.
@@ -106,12 +113,12 @@ impl<'a> Loss<'a> {
             let mut loss = 0.0;
             for (i, pull) in pulls.iter_mut().enumerate() {
                 let example = block * ROWS + i;
-                let logs = log_probabilities(weights, examples.row(example));
+                let (logs, believed) = distribution(weights, examples.row(example));
                 let seen = &counts[example];
                 let total: f64 = seen.iter().sum();
                 for o in 0..ORIENTATIONS {
                     loss -= seen[o] * logs[o];
-                    pull[o] = *emphasis * (total * logs[o].exp() - seen[o]);
+                    pull[o] = *emphasis * (total * believed[o] - seen[o]);
                 }
             }
             loss
@@ -152,6 +159,54 @@ impl<'a> Loss<'a> {
     pub fn cross_entropy(&mut self, weights: &[f64]) -> f64 {
         let tokens: f64 = self.counts.iter().flatten().sum();
         self.pull(weights) / self.emphasis / tokens
+    }
+}
+
+/// Equation 4 in other units: each weight in those of its own curvature.
+///
+/// A feature of every pair bends the function ten thousand times as much as one of few, and steps that suit one do
+/// not suit the other. Where all orientations are equally likely, the second derivative by a weight is 1 + 2/9 C n
+/// for a feature of n tokens; in units of its root all are alike, and far fewer steps are needed.
+#[derive(Debug)]
+pub struct Scaled<'a> {
+    loss: Loss<'a>,
+    /// What a unit of each weight is.
+    units: Vec<f64>,
+    weights: Vec<f64>,
+}
+
+impl<'a> Scaled<'a> {
+    /// The same function.
+    pub fn new(loss: Loss<'a>) -> Self {
+        let Examples { places, rows, .. } = loss.examples;
+        let tokens = |example: &u32| loss.counts[*example as usize].iter().sum::<f64>();
+        let unit = |ends: &[usize]| {
+            let total: f64 = rows[ends[0]..ends[1]].iter().map(tokens).sum();
+            (1.0 + 2.0 / 9.0 * loss.emphasis * total).sqrt().recip()
+        };
+        let units: Vec<f64> = places.windows(2).flat_map(|ends| [unit(ends); ORIENTATIONS]).collect();
+        let weights = vec![0.0; units.len()];
+        Self { loss, units, weights }
+    }
+
+    /// Plain weights.
+    pub fn plain(&self, scaled: &[f64]) -> Vec<f64> {
+        scaled.iter().zip(&self.units).map(|(weight, unit)| weight * unit).collect()
+    }
+
+    /// The function in plain units.
+    pub fn loss(&mut self) -> &mut Loss<'a> {
+        &mut self.loss
+    }
+}
+
+impl Objective for Scaled<'_> {
+    fn evaluate(&mut self, scaled: &[f64], gradient: &mut [f64]) -> f64 {
+        let Self { loss, units, weights } = self;
+        weights.iter_mut().zip(scaled.iter().zip(&*units)).for_each(|(w, (x, unit))| *w = x * unit);
+        let value = loss.evaluate(weights, gradient);
+        gradient.iter_mut().zip(units).for_each(|(slope, unit)| *slope *= *unit);
+        value
     }
 }
 
@@ -216,6 +271,25 @@ mod tests {
                 let slope = (at(h) - at(-h)) / (2.0 * h);
                 prop_assert!((gradient[i] - slope).abs() < 1e-5 * slope.abs().max(1.0), "{i}: {} {slope}", gradient[i]);
             }
+        }
+    }
+
+    #[test]
+    fn other_units_are_the_same_function() {
+        let rows: Vec<Vec<u32>> = (0..50u32).map(|i| vec![0, 1 + i % 3]).collect();
+        let counts: Vec<Three> = (0..50).map(|i| [f64::from(i % 4) + 1.0, f64::from(i % 3), 2.0]).collect();
+        let examples = examples(&rows, 4);
+        let mut scaled = Scaled::new(Loss::new(&examples, &counts, 0.3));
+        let tokens: f64 = counts.iter().flatten().sum();
+        assert!((scaled.units[0] - (1.0 + 2.0 / 9.0 * 0.3 * tokens).powf(-0.5)).abs() < 1e-12);
+        let x: Vec<f64> = (0..12).map(|i| f64::from(i) / 3.0 - 2.1).collect();
+        let (mut there, mut here) = (vec![0.0; 12], vec![0.0; 12]);
+        let value = scaled.evaluate(&x, &mut there);
+        let plain = scaled.plain(&x);
+        assert!((value - slow(&rows, &counts, 0.3, &plain)).abs() < 1e-9 * value);
+        assert_eq!(value, scaled.loss().evaluate(&plain, &mut here));
+        for i in 0..12 {
+            assert!((there[i] - here[i] * plain[i] / x[i]).abs() < 1e-9, "{i}");
         }
     }
 

@@ -18,6 +18,7 @@ mod nbest;
 mod own;
 mod resample;
 mod rules;
+mod sample;
 mod tags;
 mod weights;
 
@@ -64,10 +65,12 @@ mod _core {
     #[pymodule_export]
     use crate::rules::{RuleTable, rules_extract, rules_import, rules_score_count};
     #[pymodule_export]
+    use crate::sample::{SampleRanker, sample_translations};
+    #[pymodule_export]
     use crate::tags::TagCounts;
     #[pymodule_export]
     use crate::weights::{
-        names_dense, names_extend, names_find, names_match, names_pack, names_sets, names_take, names_unpack, weights_load,
-        weights_save,
+        names_dense, names_extend, names_find, names_match, names_pack, names_sets, names_take, names_unpack,
+        weights_load, weights_save,
     };
 }

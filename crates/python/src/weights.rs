@@ -163,7 +163,8 @@ pub fn names_pack<'py>(py: Python<'py>, names: &Names, count: usize) -> Bound<'p
         let mut bytes = Vec::new();
         for id in 0..count.min(names.len()) as u32 {
             let name = names.name(id);
-            bytes.extend_from_slice(&((name.len() as u32) << 1 | u32::from(names.is_dense(id))).to_le_bytes());
+            bytes
+                .extend_from_slice(&((name.len() as u32) << 1 | u32::from(names.is_dense(id))).to_le_bytes());
             bytes.extend_from_slice(name.as_bytes());
         }
         bytes

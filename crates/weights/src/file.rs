@@ -160,7 +160,10 @@ mod tests {
         let (_dir, path, _) = made();
         let (found, info) = read(map(&path).unwrap().unwrap(), &path).unwrap();
         assert_eq!(found.names.iter().collect::<Vec<_>>(), ["LM", "pt:das>é"]);
-        assert_eq!(found.values.iter().map(|v| v.to_bits()).collect::<Vec<_>>(), [0.5f64, -0.0].map(f64::to_bits));
+        assert_eq!(
+            found.values.iter().map(|v| v.to_bits()).collect::<Vec<_>>(),
+            [0.5f64, -0.0].map(f64::to_bits)
+        );
         assert!(found.names.is_dense(0) && !found.names.is_dense(1));
         assert_eq!(info, "{\"seed\": 3}");
     }

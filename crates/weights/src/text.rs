@@ -109,7 +109,13 @@ mod tests {
     fn all_dialects() {
         let text = "# made by hand\nLM 0.5\n\nTM= 0.1 -2e-3\npt:a>b\t 1\nwp=3=-4\nOne= 7\nx y 2\r\n";
         let want = [
-            ("LM", 0.5), ("TM[0]", 0.1), ("TM[1]", -0.002), ("pt:a>b", 1.0), ("wp=3", -4.0), ("One", 7.0), ("x y", 2.0),
+            ("LM", 0.5),
+            ("TM[0]", 0.1),
+            ("TM[1]", -0.002),
+            ("pt:a>b", 1.0),
+            ("wp=3", -4.0),
+            ("One", 7.0),
+            ("x y", 2.0),
         ]; // fmt: skip
         assert_eq!(parse(text).unwrap(), want.map(|(name, value)| (name.to_owned(), value)));
     }

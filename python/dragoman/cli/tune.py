@@ -118,7 +118,8 @@ def _model_options(command: Callable[..., Any]) -> Callable[..., Any]:
     "-t",
     default="mert",
     show_default=True,
-    help="mert, pro, mira, kbmira, lattice-mira, adagrad, online, phrasal, risk; options after a colon: mert:starts=5.",
+    help="mert, pro, mira, kbmira, adagrad, online, phrasal, risk or, with --model, lattice-mira or samplerank; "
+    "options after a colon: mert:starts=5,l2=0.1.",
 )
 @click.option("--out", "-o", default="weights.toml", show_default=True, metavar="FILE", help="Where the weights go.")
 @click.option(

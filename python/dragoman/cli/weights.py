@@ -171,4 +171,5 @@ def _number(value: float) -> str:
 
 def _write(out: str, made: Weights, what: str | None = None) -> None:
     files.save(out, made)
-    click.echo(f"dragoman: {what or f'{len(made):,} weights'} in {out}", err=True)
+    if out != "-":
+        click.echo(f"dragoman: {what or f'{len(made):,} weights'} in {out}", err=True)

@@ -6,7 +6,7 @@ import json
 import shlex
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 import click
@@ -99,7 +99,9 @@ def write_text(request: Request) -> None:
 
 
 def _settings(request: Request) -> dict[str, object]:
-    return {**asdict(request.sizes), "seed": request.seed, "rounds": request.rounds, "epochs": request.epochs}
+    """All that the results depend on."""
+    commands = [step.commands for step in steps(replace(request, folder=Path()))]
+    return {**asdict(request.sizes), "seed": request.seed, "commands": commands}
 
 
 def run(request: Request, command: Callable[[list[str]], int]) -> int:

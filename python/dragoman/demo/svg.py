@@ -11,7 +11,7 @@ from itertools import pairwise
 __all__ = ["Series", "chart"]
 
 _WIDTH, _HEIGHT = 640, 320
-_LEFT, _RIGHT, _TOP, _BOTTOM = 48, 132, 16, 44
+_LEFT, _RIGHT, _TOP, _BOTTOM = 56, 132, 16, 44
 
 
 @dataclass(frozen=True, slots=True)
