@@ -25,6 +25,8 @@ from dragoman.types import Weights
 SETS = ["pt", "al", "lo", "wp", "ins", "tb", "pb", "bin:words=80", "sparse-hrm"]
 GROUPS = {"pt,al,lo": 1.3, "sparse-hrm": 1.3, ",".join(SETS): 1.6}
 """What a set or several may cost, relative to the dense model."""
+FIRST = {"pt,al,lo": 2.0, "sparse-hrm": 1.5, ",".join(SETS): 3.0}
+"""The same for the first time that a text is met, when sums for its rules are worked out."""
 
 
 def read(path: Path, count: int) -> list[str]:
@@ -89,6 +91,8 @@ def main() -> None:
     print(json.dumps(report))
     for features, bound in GROUPS.items():
         assert report[features]["ratio"] <= bound, f"{features}: {report[features]['ratio']} > {bound}"
+        first = report[features]["first"]
+        assert first <= FIRST[features], f"{features}, the first time: {first} > {FIRST[features]}"
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from dragoman import lm, model, nbest, rules, weights
 from dragoman.analysis import Usage, contrast, occurrences, overlap, rivals, rules_with
 from dragoman.cli.app import dragoman
+from dragoman.decode import Decoder
 from dragoman.errors import OptionError
 from dragoman.features import ABOUT, SETS, escaped
 from dragoman.types import Names, Weights
@@ -126,7 +127,7 @@ def run(*arguments: str | Path) -> str:
 def test_commands(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "src").write_text("p q\np\n")
     (tmp_path / "other").write_text("q q\n")
-    sets: list[str | Path] = ["--model", folder, "--features", "pt,tb"]
+    sets = ["--model", str(folder), "--features", "pt,tb"]
     stat = json.loads(run("stat", *sets, "--src", tmp_path / "src", "--top", "1", "--json"))
     assert (stat["sentences"], stat["candidates"]) == (2, 2)
     assert {s["name"]: (s["names"], s["fired"]) for s in stat["sets"]}["pt"] == (2, 3)
@@ -148,6 +149,28 @@ def test_commands(folder: Path, tmp_path: Path) -> None:
     assert [row.split()[-2:] for row in rows[5:7]] == [["1", "1"], ["0", "1"]]
     found = json.loads(run("contrast", "program", "--weights", b, "--json"))
     assert found[0]["largest"][str(b)] == [{"name": "pt:p>program", "weight": 2.0}]
+
+
+@pytest.mark.parametrize("form", ["txt.gz", "bin", "toml", "json"])
+def test_the_decoder_takes_weights_of_any_form(folder: Path, tmp_path: Path, form: str) -> None:
+    file = tmp_path / f"w.{form}"
+    weights.save(file, Weights.of({"LM": 1.0, "log-count": 0.5, "pt:p>the%5Fplan": 50.0, "pt:never>seen": 1.0}))
+    decoder, loaded = Decoder(folder, features="pt"), weights.load(file)
+    assert decoder.translate(["p q"]) == ["program of"]
+    assert decoder.translate(["p q"], weights=loaded) == ["the_plan of"]
+    loaded.values[2] = -50.0
+    assert decoder.translate(["p q"], weights=loaded) == ["program of"], "weights that were changed in place"
+    (tmp_path / "src").write_text("p q\n")
+    arguments = ["translate", "--model", folder, "--features", "pt", "--weights", file, "--input", tmp_path / "src"]
+    out = str(tmp_path / "out")
+    done = CliRunner().invoke(dragoman, [*map(str, arguments), "--tokenized", "--output", out], catch_exceptions=False)
+    assert (done.exit_code, Path(out).read_text()) == (0, "the_plan of\n")
+
+
+def test_weights_of_features_that_the_model_cannot_have(folder: Path, tmp_path: Path) -> None:
+    weights.save(tmp_path / "w.bin", Weights.of({"LM": 1.0, "lo:M.next:a>b": 1.0}))
+    with pytest.raises(OptionError, match=r"the model has no feature `lo:M\.next:a>b`"):
+        Decoder(folder, features="pt", weights=weights.load(tmp_path / "w.bin"))
 
 
 @pytest.mark.parametrize(

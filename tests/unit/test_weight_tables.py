@@ -187,8 +187,9 @@ def test_figures_of_sets() -> None:
 
 
 def test_differences() -> None:
-    found = weights.diff(Weights.of({"a": 1.0, "b": 2.0, "c": 3.0}), Weights.of({"d": 4.0, "c": 3.0, "b": 2.5}))
-    assert (found.first, found.second, found.both, found.equal) == (1, 1, 2, 1)
+    first = Weights.of({"a": 1.0, "b": 2.0, "c": 3.0, "a zero is no missing name": 0.0})
+    found = weights.diff(first, Weights.of({"d": 4.0, "c": 3.0, "b": 2.5}))
+    assert (found.first, found.second, found.both, found.equal) == (2, 1, 2, 1)
     assert found.distance == pytest.approx(math.sqrt(1 + 0.25 + 16))
     assert found.cosine == pytest.approx((5 + 9) / math.sqrt(14 * (16 + 9 + 6.25)))
     assert [name for name, _, _ in found.largest] == ["d", "a", "b"]
