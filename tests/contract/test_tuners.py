@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dragoman.testing import LawBroken, check_tuner
-from dragoman.tune import TUNERS, Limits, Mert, Mira, Online, Pool, Pro, Risk, Session, State, Tuner
+from dragoman.tune import TUNERS, LatticeMira, Limits, Mert, Mira, Online, Pool, Pro, Risk, Session, State, Tuner
 from dragoman.types import F64
 
 SMALL: list[Tuner] = [
@@ -40,7 +40,8 @@ def test_ours(tuner: Tuner) -> None:
 
 
 def test_every_registered_tuner_is_checked_above() -> None:
-    assert {type(tuner) for tuner in TUNERS.values()} == {type(tuner) for tuner in SMALL}
+    # Lattice MIRA has no session over lists: tests/unit/test_lattice_mira.py.
+    assert {type(tuner) for tuner in TUNERS.values()} - {LatticeMira} == {type(tuner) for tuner in SMALL}
     assert all(tuner.name for tuner in TUNERS.values())
 
 

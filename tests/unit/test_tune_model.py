@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import random
+import signal
+import subprocess
+import sys
+import time
 from collections.abc import Callable
 from itertools import product
 from pathlib import Path
@@ -47,7 +53,7 @@ def tune(folder: Path, out: Path, *more: str) -> list[str]:
     return ["tune", *given, "--out", str(out), "--size", "100", "--epochs", "3", *more]
 
 
-@pytest.mark.parametrize("tuner", ["kbmira", "pro", "mert:starts=2", "adagrad:rate=0.2", "mira"])
+@pytest.mark.parametrize("tuner", ["kbmira", "pro", "mert:starts=2", "adagrad:rate=0.2", "mira", "lattice-mira"])
 def test_bad_weights_become_good_ones(cli: Cli, folder: Path, tmp_path: Path, tuner: str) -> None:
     held_out = ["--held-out", str(folder / "test.de"), "--held-out-refs", str(folder / "test.en")]
     code, out, err = cli(*tune(folder, tmp_path / "t", "--tuner", tuner, "--json", *held_out))
@@ -116,3 +122,28 @@ def test_errors_come_before_the_work(cli: Cli, folder: Path, tmp_path: Path) -> 
         out = [] if "--out" in arguments else ["--out", str(tmp_path / "t")]
         code, _, err = cli("tune", *arguments, *out)
         assert (code, message in err) == (want, True), (arguments, err)
+
+
+@pytest.mark.parametrize("tuner", ["kbmira", "mert:starts=2", "adagrad:rate=0.2", "mira", "lattice-mira"])
+def test_kill_and_resume(folder: Path, tmp_path: Path, tuner: str) -> None:
+    """Killed at moments that are spread over the run, it ends with the weights of a run that was not."""
+    base = [sys.executable, "-c", "from dragoman.cli import main; main()"]
+
+    def command(name: str) -> list[str]:
+        return [*base, *tune(folder, tmp_path / name, "--tuner", tuner, "--features", "pt", "--resume")]
+
+    began = time.monotonic()
+    subprocess.run(command("whole"), check=True, capture_output=True)
+    seconds = time.monotonic() - began
+    rng = random.Random(tuner)
+    (tmp_path / "killed").mkdir()
+    (tmp_path / "killed" / ".checkpoint.1.partial").touch()
+    for _ in range(2):
+        with subprocess.Popen(command("killed"), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as run:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                run.wait(rng.uniform(0.3, 1.0) * seconds)
+            run.send_signal(signal.SIGKILL)
+    subprocess.run(command("killed"), check=True, capture_output=True)
+    whole, killed = (weights.load(tmp_path / name / "weights.toml") for name in ("whole", "killed"))
+    assert killed.to_dict() == whole.to_dict()
+    assert not list((tmp_path / "killed").rglob(".*.partial")), "nothing half-written stays"

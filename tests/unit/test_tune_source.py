@@ -10,10 +10,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from dragoman import nbest
 from dragoman.errors import InputError, OptionError, TuningError
 from dragoman.metrics import External
 from dragoman.testing import planted_pool
 from dragoman.tune import Judged, Mert, Mira, Online, Plan, Pool, Pro, TunedSource, Tuner, tune_source
+from dragoman.tune.growing import GrowingPool
 from dragoman.tune.updaters import AdaGrad, Arow, PassiveAggressive, Sgd, updater_of
 from dragoman.types import F64, Candidates, Hypotheses, Names, Texts, Weights
 
@@ -266,3 +268,88 @@ def test_the_epoch_is_chosen_on_the_held_out_text() -> None:
     assert found.best == int(np.argmax(scores))
     assert found.held_out is not None
     assert found.held_out.score == pytest.approx(max(scores))
+
+
+class HoleSource(ListSource):
+    """Has no candidate for the sentences of `holes`."""
+
+    holes: frozenset[int] = frozenset({3, 40})
+
+    def candidates(self, sentences: Sequence[int], weights: Weights, threads: int | None = None) -> Candidates:
+        found = super().candidates(sentences, weights, threads)
+        sizes = np.where([s in self.holes for s in sentences], 0, np.diff(found.starts))
+        kept = np.repeat([s not in self.holes for s in sentences], np.diff(found.starts))
+        rows = np.flatnonzero(kept)
+        return Candidates(
+            found.ids,
+            np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
+            found.texts.take(rows),
+            found.features.take(rows),
+            scores={name: column[rows] for name, column in found.scores.items()},
+        )
+
+
+LOOPS = [(Mert(starts=1), Plan(epochs=2)), (Online(batch=7), Plan(epochs=2)), (Mira(), Plan(epochs=2, shards=2))]
+
+
+@pytest.mark.parametrize(("tuner", "plan"), LOOPS, ids=lambda x: getattr(x, "name", ""))
+def test_sentences_without_a_translation_are_told(tuner: Tuner, plan: Plan) -> None:
+    pool, _ = planted_pool(sentences=60, size=30, seed=0)
+    setting = Judged(HoleSource(pool, 6), [()] * 60)
+    found = tune_source(setting, METRIC, tuner, start(setting), plan)
+    assert any("to 3 of 60 sentences had no translation" in warning for warning in found.warnings)
+    plain = tune_source(judged(), METRIC, tuner, start(judged()), plan)
+    assert [warning[:10] for warning in plain.warnings] == ["up to 1 of"], "the pool has one such sentence itself"
+
+
+@pytest.mark.parametrize(("tuner", "plan"), LOOPS, ids=lambda x: getattr(x, "name", ""))
+def test_lists_of_equal_candidates_are_no_success(tuner: Tuner, plan: Plan) -> None:
+    setting = judged(size=1)
+    with pytest.raises(TuningError, match="nothing to learn"):
+        tune_source(setting, METRIC, tuner, start(setting), plan)
+
+
+def test_what_never_got_better_than_its_start_says_so() -> None:
+    setting = judged()
+    good = tune_source(setting, METRIC, Mert(starts=3), start(setting), Plan(epochs=6)).weights
+    found = tune_source(setting, METRIC, Online(rate=1e-9), good, Plan(epochs=1))
+    assert found.best == 0
+    assert any("no epoch was better" in warning for warning in found.warnings)
+
+
+def test_a_pool_on_disk_is_the_same_pool(tmp_path: Path) -> None:
+    """Round after round, with and without room in memory, and against lists joined in the plain way."""
+    setting = judged(size=9)
+    rng = np.random.default_rng(1)
+    references: list[tuple[str, ...]] = [()] * 60
+    names = setting.source.names
+    kept, mapped = (GrowingPool(names, references, METRIC, room, tmp_path) for room in (1 << 30, 3000))
+    lists = []
+    for _ in range(4):
+        found = setting.source.candidates(range(60), Weights(names, rng.normal(size=len(names))))
+        lists.append(found)
+        assert kept.add(found) == mapped.add(found)
+    assert mapped.on_disk and not kept.on_disk
+    assert kept.add(lists[1]) == 0
+    plain = Pool.judge(
+        nbest.join([part.take(np.flatnonzero(np.diff(part.starts))) for part in lists]), references[:59], METRIC
+    )
+    for pool in (kept.pool(), mapped.pool()):
+        assert pool.candidates.ids == plain.candidates.ids
+        assert np.array_equal(pool.statistics, plain.statistics)
+        for array in ("starts", "columns", "values"):
+            assert np.array_equal(getattr(pool.candidates.features, array), getattr(plain.candidates.features, array))
+    assert [file.suffix for file in next(tmp_path.glob("pool-*")).iterdir()] == [".npy"] * 5
+    mapped.close()
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_run_with_its_pool_on_disk_finds_the_same_weights(tmp_path: Path) -> None:
+    found = [
+        values(
+            tune_source(judged(), METRIC, Mira.kbmira(), start(judged()), Plan(epochs=3, memory=room), folder=tmp_path)
+        )
+        for room in (1, 1 << 30)
+    ]
+    assert np.array_equal(found[0], found[1])
+    assert not list(tmp_path.glob("pool-*"))

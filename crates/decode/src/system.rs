@@ -8,7 +8,7 @@ use dragoman_base::{Error, Names, Result};
 use dragoman_rules::Table;
 use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, RwLock};
+use std::sync::{Arc, Mutex, RwLock};
 
 /// A rule table and how its target words are numbered in the system.
 pub struct RuleTable {
@@ -39,6 +39,8 @@ pub struct System {
     /// Sparse sets that look at rules alone.
     pub(crate) locals: Locals,
     sets: Vec<Set>,
+    /// The set of each name that was looked at: one more than its number, 0 for none.
+    kinds: Mutex<Vec<u16>>,
     /// How many weights there have been.
     epochs: AtomicU32,
 }
@@ -87,6 +89,7 @@ impl System {
             locals: Locals::new(locals, Arc::clone(&names), opened),
             names,
             sets,
+            kinds: Mutex::default(),
             epochs: AtomicU32::new(1),
         })
     }
@@ -125,37 +128,44 @@ impl System {
     /// The first of some names that no feature of this system can have.
     pub fn unknown<'n>(&self, names: &'n Names) -> Option<&'n str> {
         let own = self.names.read().expect("no panic while locked");
+        // The cheaper question first: most of many names belong to open sets.
         let known =
-            |name: &str| own.get(name).is_some() || self.set_of(name).is_some_and(|set| self.sets[set].open);
-        names.texts().iter().find(|name| !known(name))
+            |name: &str| self.set_of(name).is_some_and(|set| self.sets[set].open) || own.get(name).is_some();
+        names.iter().find(|name| !known(name))
     }
 
     /// Gets weights ready; `given` are their names, the system's own unless told. Names of open sets are filed.
     pub fn weights(&self, given: Option<&Names>, values: &[f64]) -> Result<Weights> {
         let mut own = self.names.write().expect("no panic while locked");
+        if given.is_some() {
+            // Only the first of many weights makes the table grow: the names of others are mostly the same.
+            let more = values.len().saturating_sub(own.len());
+            own.reserve(more);
+        }
         let mut ready = vec![0.0; own.len()];
         let mut sets = vec![Vec::new(); self.sets.len()];
+        let mut kinds = self.kinds.lock().expect("no panic while locked");
         for (at, &value) in values.iter().enumerate().filter(|(_, value)| **value != 0.0) {
             let id = match given {
                 None => at as u32,
                 Some(names) => {
                     let name = names.name(at as u32);
-                    let open = || self.set_of(name).is_some_and(|set| self.sets[set].open);
-                    match own.get(name) {
-                        Some(id) => id,
-                        None if open() => own.intern(name),
-                        None => return Err(Error::Invalid(format!("the model has no feature `{name}`"))),
-                    }
+                    let open = self.set_of(name).is_some_and(|set| self.sets[set].open);
+                    let known = if open { Some(own.intern(name)) } else { own.get(name) };
+                    known.ok_or_else(|| Error::Invalid(format!("the model has no feature `{name}`")))?
                 }
             } as usize;
             if ready.len() <= id {
                 ready.resize(id + 1, 0.0);
             }
             ready[id] = value as f32;
-            if id >= self.dense
-                && let Some(set) = self.set_of(own.name(id as u32))
-            {
-                sets[set].push(id as u32);
+            // A name is taken apart once, not for each of the weights that tuning tries.
+            for next in kinds.len()..=id {
+                let set = if next < self.dense { None } else { self.set_of(own.name(next as u32)) };
+                kinds.push(set.map_or(0, |set| set as u16 + 1));
+            }
+            if kinds[id] > 0 {
+                sets[usize::from(kinds[id]) - 1].push(id as u32);
             }
         }
         let epoch = self.epochs.fetch_add(1, Ordering::Relaxed);

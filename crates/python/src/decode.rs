@@ -2,11 +2,12 @@
 
 use crate::columns::{Names, Texts};
 use crate::errors::{invalid, to_py};
+use crate::lattices::{LatticeColumns, lattice_columns};
 use crate::own;
 use dragoman_base::sparse::Rows;
 use dragoman_base::{Error, Result, Texts as BaseTexts};
 use dragoman_decode::feature::{Part, Reference, StateFeature};
-use dragoman_decode::search::Limits;
+use dragoman_decode::search::{Graph, Limits, Ready};
 use dragoman_decode::{
     Choice, Forced, Hypothesis, Input, Lattice, Origin, Settings, System, Translation, Weights, markup,
     search, translate,
@@ -343,6 +344,36 @@ impl NativeSystem {
         Ok((best.score, explained(&input, best, &own)))
     }
 
+    /// The lattices of sentences with all features, in columns: `density` arcs for each source word, 0 for all.
+    #[pyo3(signature = (lines, weights, settings, density, threads=None))]
+    fn lattices<'py>(
+        &self,
+        py: Python<'py>,
+        lines: &Texts,
+        weights: &NativeWeights,
+        settings: PySettings,
+        density: f64,
+        threads: Option<usize>,
+    ) -> PyResult<LatticeColumns<'py>> {
+        let weights = &weights.inner;
+        let mut plan = settings.settings();
+        plan.limits.keep = true;
+        let one = |i: usize| -> Result<Lattice> {
+            let input = read(lines.inner.get(i), settings.markup, None)?;
+            let most = (density > 0.0).then(|| (density * input.words.len() as f64).ceil() as usize);
+            let see = |ready: &Ready<'_>, graph: &Graph| Lattice::new(ready, graph, true, most);
+            search(&self.inner, &input, weights, &plan, None, see).map_err(at_line(i))
+        };
+        let all =
+            || (0..lines.inner.len()).into_par_iter().with_max_len(1).map(one).collect::<Result<Vec<_>>>();
+        let run = || match threads {
+            None => all(),
+            Some(count) => pool(count)?.install(all),
+        };
+        let done = py.detach(run).map_err(to_py)?;
+        Ok(lattice_columns(py, &self.inner, &done))
+    }
+
     /// The lattice of a sentence: number of nodes, final nodes, arcs.
     #[pyo3(signature = (line, weights, settings, demands=None))]
     fn lattice(
@@ -359,7 +390,7 @@ impl NativeSystem {
         let run = || -> Result<Lattice> {
             let input = read(line, settings.markup, demands.as_ref())?;
             search(&self.inner, &input, weights, &plan, None, |ready, graph| {
-                Lattice::new(ready, graph, settings.features)
+                Lattice::new(ready, graph, settings.features, None)
             })
         };
         let Lattice { nodes, finals, arcs, own } = py.detach(run).map_err(to_py)?;

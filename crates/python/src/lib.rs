@@ -8,6 +8,7 @@ mod columns;
 mod corpus;
 mod decode;
 mod errors;
+mod lattices;
 mod learn;
 mod lm;
 mod maxent;
@@ -17,6 +18,8 @@ mod nbest;
 mod own;
 mod resample;
 mod rules;
+mod tags;
+mod weights;
 
 use pyo3::prelude::*;
 
@@ -35,12 +38,15 @@ mod _core {
     use crate::classes::{ClassCounts, ClassTable};
     #[pymodule_export]
     use crate::columns::{
-        LineWriter, Names, Texts, align_weights, best_per_group, dot_rows, read_lines, write_lines,
+        LineWriter, Names, Texts, align_weights, best_per_group, dot_rows, parse_size, read_lines,
+        write_lines,
     };
     #[pymodule_export]
     use crate::corpus::{CorpusCleaner, TruecaseModel, normalise_lines, truecase_undo};
     #[pymodule_export]
     use crate::decode::{NativeSystem, NativeWeights, TranslationStream};
+    #[pymodule_export]
+    use crate::lattices::LatticePool;
     #[pymodule_export]
     use crate::learn::{CandidateLists, JudgedLists, MiraRun};
     #[pymodule_export]
@@ -57,4 +63,11 @@ mod _core {
     use crate::resample::{bootstrap_sums, shuffle_sums};
     #[pymodule_export]
     use crate::rules::{RuleTable, rules_extract, rules_import, rules_score_count};
+    #[pymodule_export]
+    use crate::tags::TagCounts;
+    #[pymodule_export]
+    use crate::weights::{
+        names_dense, names_extend, names_find, names_match, names_pack, names_sets, names_take, names_unpack,
+        weights_load, weights_save,
+    };
 }

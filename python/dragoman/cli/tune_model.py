@@ -72,6 +72,8 @@ def run(request: Request, as_json: bool) -> None:
             held_out=held_out, folder=folder, resume=request.resume, about=_about(request, decoder),
             progress=_teller(request.metric, plan.epochs),
         )  # fmt: skip
+        for warning in found.warnings:
+            click.echo(f"dragoman: warning: {warning}", err=True)
         curves.save(found.records, folder, request.metric.name)
         if held_out is not None:
             write_text(folder / "held-out.txt", held_out.source.best(found.weights).texts)
@@ -115,12 +117,16 @@ def _writable(folder: Path) -> None:
 
 
 def _teller(metric: Metric, total: int) -> Callable[[dict[str, float]], None]:
-    """Tells each epoch in a line on standard error."""
+    """Tells each epoch in a line on standard error, with the time that is left if the others take as long."""
 
     def tell(record: dict[str, float]) -> None:
-        parts = [f"epoch {int(record['epoch'])}/{total}", f"{metric.name} {record['score']:.2f}"]
+        epoch = int(record["epoch"])
+        parts = [f"epoch {epoch}/{total}", f"{metric.name} {record['score']:.2f}"]
         parts += [f"held-out {record['held_out']:.2f}"] if "held_out" in record else []
-        parts += [f"{int(record['nonzero']):,} weights", f"{record['seconds']:.1f} s"] if "nonzero" in record else []
+        if "nonzero" in record:
+            left = round(record["seconds"] * (total - epoch))
+            parts += [f"{int(record['nonzero']):,} weights", f"{record['seconds']:.1f} s"]
+            parts += [f"at most {left // 60}:{left % 60:02} left"] if left else []
         click.echo("  ".join(parts), err=True)
 
     return tell

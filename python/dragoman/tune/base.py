@@ -85,6 +85,12 @@ class Pool:
         filled = starts[:-1][np.diff(starts) > 0]
         return np.maximum.reduceat(values, filled) - np.minimum.reduceat(values, filled)
 
+    def taught(self, gains: F64) -> dict[str, float]:
+        """How many sentences have no candidate at all, and how many have candidates that differ in gain."""
+        sizes = np.diff(self.candidates.starts)
+        telling = int((self.spread(gains) > 0).sum()) if sizes.any() else 0
+        return {"empty": int((sizes == 0).sum()), "telling": telling}
+
     def sentence_gains(self, metric: Metric | None = None) -> F64:
         """The gain of each candidate alone (higher is better, 0..1), by the metric's sentence-level form."""
         form = metric or self.metric.sentence_level()

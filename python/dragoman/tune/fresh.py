@@ -38,6 +38,13 @@ class _Lesson:
     seen: I64
     """In how many of its sentences' lists each feature is."""
     decoding: float
+    """Seconds, of the thread that did it."""
+    updating: float
+    """The same for judging and the gradient."""
+    empty: float
+    """Sentences without any candidate."""
+    telling: float
+    """Sentences whose candidates differ in gain."""
 
 
 class Fresh:
@@ -52,25 +59,28 @@ class Fresh:
         fixed: Sequence[str],
         seed: int,
         stale: int,
+        workers: int,
     ) -> None:
         self.source, self.references, self.metric, self.tuner = source, references, metric, tuner
-        self.fixed, self.seed, self.stale = fixed, seed, stale
+        self.fixed, self.seed, self.stale, self.workers = fixed, seed, stale, workers
         self.updater = updater_of(tuner)
 
     def begin(self, now: Epochs) -> None:
         """Takes up what the updater knew."""
         self.updater.squares = np.asarray(now.memory.get("squares", np.zeros(0)), dtype=np.float64)
 
+    def end(self) -> None:
+        """Nothing to tidy up."""
+
     def epoch(self, now: Epochs) -> dict[str, float]:
         """One pass over all sentences, in a new order."""
-        began = time.monotonic()
         order = np.random.default_rng([self.seed, now.epoch]).permutation(len(self.source))
         batches = [order[i : i + self.tuner.batch] for i in range(0, len(order), self.tuner.batch)]
-        sums: dict[str, F64 | float] = {"loss": 0.0, "decoding": 0.0}
+        sums: dict[str, F64 | float] = {"loss": 0.0, "decoding": 0.0, "updating": 0.0}
         weights = np.asarray(now.memory.get("plain", now.weights), dtype=np.float64)
         average = np.zeros(0)
         seen = np.asarray(now.memory.get("seen", np.zeros(0)), dtype=np.float64)
-        with ThreadPoolExecutor(max_workers=self.stale + 1) as pool:
+        with ThreadPoolExecutor(max_workers=min(self.stale + 1, self.workers)) as pool:
             waiting: deque[Future[_Lesson]] = deque()
             for number in range(len(batches) + self.stale):
                 if number < len(batches):
@@ -78,9 +88,11 @@ class Fresh:
                     waiting.append(pool.submit(self._learn, batches[number], Weights(now.names, weights), step))
                 if number >= self.stale:
                     lesson = waiting.popleft().result()
+                    began = time.monotonic()
                     weights, seen = self._apply(weights, lesson, seen, now)
                     average = padded(average, len(weights)) + weights
                     _add(sums, lesson)
+                    sums["updating"] += time.monotonic() - began
         now.weights = weights
         now.memory |= {"squares": padded(self.updater.squares, len(weights)), "seen": padded(seen, len(weights))}
         if self.tuner.average:
@@ -90,13 +102,14 @@ class Fresh:
         return {
             "loss": float(sums["loss"]), "mixed": float(score(np.asarray(sums["statistics"]))),
             "oracle": float(score(np.asarray(sums["oracle"]))),
-            "decoding": round(float(sums["decoding"]), 3), "updating": round(time.monotonic() - began, 3),
+            "empty": float(sums["empty"]), "telling": float(sums["telling"]),
+            "decoding": round(float(sums["decoding"]), 3), "updating": round(float(sums["updating"]), 3),
         }  # fmt: skip
 
     def _learn(self, sentences: I64, weights: Weights, step: int) -> _Lesson:
         """Decodes a batch and computes the gradient of its loss."""
         began = time.monotonic()
-        threads = None if self.stale == 0 else 1
+        threads = max(self.workers // (self.stale + 1), 1)
         found = self.source.candidates(sentences.tolist(), weights, threads)
         decoding = time.monotonic() - began
         width = len(weights.names)
@@ -113,7 +126,10 @@ class Fresh:
         first = found.starts[:-1][filled]
         rows = pool.statistics
         seen = lists.sentence_counts()
-        return _Lesson(gradient, loss, rows[first].sum(axis=0), rows[best].sum(axis=0), seen, decoding)
+        return _Lesson(
+            gradient, loss, rows[first].sum(axis=0), rows[best].sum(axis=0), seen, decoding,
+            time.monotonic() - began - decoding, **pool.taught(gains),
+        )  # fmt: skip
 
     def _gradient(self, lists: CandidateLists, gains: F64, weights: F64, step: int) -> tuple[F64, float]:
         """The gradient of the batch's loss: what a plain step of size 1 subtracts."""
@@ -159,6 +175,6 @@ class Fresh:
 
 
 def _add(sums: dict[str, F64 | float], lesson: _Lesson) -> None:
-    for key in ("loss", "statistics", "oracle", "decoding"):
+    for key in ("loss", "statistics", "oracle", "decoding", "updating", "empty", "telling"):
         value = getattr(lesson, key)
         sums[key] = sums[key] + value if key in sums else value

@@ -6,6 +6,7 @@ Batch tuners (MERT, PRO, k-best MIRA, risk) work in rounds: decode, add to the p
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,13 +21,15 @@ from dragoman.significance import Interval, confidence
 from dragoman.tune.base import Tuner
 from dragoman.tune.folder import Epochs, Folder
 from dragoman.tune.fresh import Fresh
+from dragoman.tune.lattice_mira import LatticeMira
+from dragoman.tune.lattices import LatticeRounds
 from dragoman.tune.mira import Mira
 from dragoman.tune.online import Online
 from dragoman.tune.parade import Parade
 from dragoman.tune.rounds import Rounds
 from dragoman.types import F64, Metric, Source, Weights
 
-__all__ = ["Judged", "Plan", "TunedSource", "tune_source"]
+__all__ = ["Judged", "Plan", "TunedSource", "loop_of", "tune_source"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,12 +51,21 @@ class Plan:
     fixed: Sequence[str] = ()
     """Features whose weights stay as they start."""
     seed: int = 0
+    memory: int = 4 << 30
+    """Batch tuners: bytes that the pool of all rounds may take before it goes to disk."""
+    threads: int | None = None
+    """Threads of online tuners, all cores if it is None; the result does not depend on them."""
 
     def __post_init__(self) -> None:
         if self.mode not in {"auto", "batch", "online"} or self.select not in {"best", "last"}:
             raise OptionError(f"expected mode auto, batch or online and select best or last, found {self}")
-        if self.epochs < 1 or self.stale < 0 or self.shards < 1:
-            raise OptionError(f"expected at least one epoch and shard, and no negative staleness, found {self}")
+        if self.epochs < 1 or self.stale < 0 or self.shards < 1 or (self.threads or 1) < 1:
+            raise OptionError(f"expected at least one epoch, shard and thread, and no negative staleness, found {self}")
+
+    @property
+    def workers(self) -> int:
+        """The number of threads, for online tuners."""
+        return self.threads or os.cpu_count() or 1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -87,6 +99,10 @@ class Loop(Protocol):
         """One epoch: changes the weights and the memory of `now`, and says what happened."""
         ...
 
+    def end(self) -> None:
+        """After the last epoch, or when one has failed."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class TunedSource:
@@ -105,6 +121,8 @@ class TunedSource:
     held_out_start: Interval | None
     held_out: Interval | None
     seconds: float
+    warnings: Sequence[str]
+    """What may not be as it should."""
     records: Sequence[Mapping[str, float]] = field(repr=False)
 
 
@@ -133,7 +151,7 @@ def tune_source(
         folder, {"tuner": describe(tuner.name, tuner), "metric": metric.signature(), **_config(plan, about)}
     )
     now = keeper.begin(names, first, resume)
-    loop = _loop(tuning, metric, tuner, plan, keeper)
+    loop = loop_of(tuning, metric, tuner, plan, keeper)
     scores = _Scores(tuning, held_out, metric, plan)
     if not now.records:
         now.records.append({"epoch": 0, **scores.of(now)})
@@ -144,25 +162,59 @@ def tune_source(
         if progress:
             progress(now.records[0])
         keeper.save(now)
-    loop.begin(now)
-    while not now.done:
-        start_time = time.monotonic()
-        record = loop.epoch(now)
-        now.epoch += 1
-        now.done = now.done or now.epoch >= plan.epochs
-        if not np.isfinite(now.weights).all() or not now.weights.any():
-            raise TuningError(f"the weights have collapsed in epoch {now.epoch}: all are zero or not finite")
-        scored = scores.of(now, record)
-        seconds = round(time.monotonic() - start_time, 3)
-        now.records.append(
-            {"epoch": now.epoch, **scored, **record, "norm": float(np.linalg.norm(now.weights)),
-             "nonzero": int(np.count_nonzero(now.weights)), "seconds": seconds}
-        )  # fmt: skip
-        scores.keep(now)
-        keeper.save(now)
-        if progress:
-            progress(now.records[-1])
+    try:
+        loop.begin(now)
+        while not now.done:
+            _epoch(loop, now, scores, keeper, plan, metric)
+            if progress:
+                progress(now.records[-1])
+    finally:
+        loop.end()
     return _result(now, tuning, held_out, metric, tuner, plan, keeper, first, time.monotonic() - began)
+
+
+def _epoch(loop: Loop, now: Epochs, scores: _Scores, keeper: Folder, plan: Plan, metric: Metric) -> None:
+    """One epoch, judged, recorded and saved."""
+    start = time.monotonic()
+    record = loop.epoch(now)
+    now.epoch += 1
+    now.done = now.done or now.epoch >= plan.epochs
+    _check(now, record, metric)
+    scored = scores.of(now, record)
+    seconds = round(time.monotonic() - start, 3)
+    now.records.append(
+        {"epoch": now.epoch, **scored, **record, "norm": float(np.linalg.norm(now.weights)),
+         "nonzero": int(np.count_nonzero(now.weights)), "seconds": seconds}
+    )  # fmt: skip
+    scores.keep(now)
+    keeper.save(now)
+
+
+def _check(now: Epochs, record: Mapping[str, float], metric: Metric) -> None:
+    """No epoch passes for a success that taught nothing or lost everything."""
+    if record.get("telling", 1) == 0:
+        raise TuningError(
+            f"nothing to learn in epoch {now.epoch}: no two candidates of any sentence differ in {metric.name}"
+        )
+    if not np.isfinite(now.weights).all() or not now.weights.any():
+        raise TuningError(f"the weights have collapsed in epoch {now.epoch}: all are zero or not finite")
+
+
+def _warnings(now: Epochs, tuning: Judged, best: int) -> list[str]:
+    """What the records of a run show that its user should know."""
+    count = len(tuning.source)
+    empty = int(max(record.get("empty", 0) for record in now.records))
+    telling = [record["telling"] for record in now.records if "telling" in record]
+    found = []
+    if empty:
+        found.append(f"up to {empty} of {count} sentences had no translation at all and taught nothing")
+    if telling and min(telling) < count / 2:
+        found.append(f"only {int(min(telling))} of {count} sentences had candidates that differ in the metric")
+    if dropped := int(sum(record.get("dropped", 0) for record in now.records)):
+        found.append(f"the lattices of {dropped} rounds were dropped for want of memory: see the option `memory`")
+    if not best:
+        found.append("no epoch was better than the start weights, so that these are the result")
+    return found
 
 
 def _config(plan: Plan, about: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -172,18 +224,23 @@ def _config(plan: Plan, about: Mapping[str, Any] | None) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _loop(tuning: Judged, metric: Metric, tuner: Tuner, plan: Plan, keeper: Folder) -> Loop:
+def loop_of(tuning: Judged, metric: Metric, tuner: Tuner, plan: Plan, keeper: Folder) -> Loop:
+    """The way in which a tuner goes through epochs."""
     names = tuning.source.names
     for name in plan.fixed:
         if name not in names:
             raise OptionError(f"the system has no feature `{name}`; {closest(name, names.to_list())}")
     online = isinstance(tuner, Online) or (isinstance(tuner, Mira) and tuner.gain != "background")
+    if isinstance(tuner, LatticeMira) and plan.mode != "online":
+        return LatticeRounds(tuning.source, tuning.references, metric, tuner, plan.fixed, plan.seed, keeper.path)
     if plan.mode == "batch" or (plan.mode == "auto" and not online):
-        return Rounds(tuning.source, tuning.references, metric, tuner, plan.fixed, plan.seed, keeper.path)
+        if isinstance(tuner, Mira):
+            tuner.check_lists()
+        return Rounds(tuning.source, tuning.references, metric, tuner, plan.fixed, plan.seed, keeper.path, plan.memory)
     if isinstance(tuner, Online):
-        return Fresh(tuning.source, tuning.references, metric, tuner, plan.fixed, plan.seed, plan.stale)
+        return Fresh(tuning.source, tuning.references, metric, tuner, plan.fixed, plan.seed, plan.stale, plan.workers)
     if isinstance(tuner, Mira):
-        return Parade(tuning.source, tuning.references, metric, tuner, plan.fixed, plan.seed, plan.shards)
+        return Parade(tuning.source, tuning.references, metric, tuner, plan.fixed, plan.seed, plan.shards, plan.workers)
     raise OptionError(f"{tuner.name} cannot be run online; leave the mode out")
 
 
@@ -242,10 +299,12 @@ def _result(
         return confidence(judged.statistics(metric, weights), metric, seed=plan.seed)
 
     end = score(tuning, found)
+    if metric.higher_is_better and end.score <= 0:
+        raise TuningError(f"the result has a {metric.name} of {end.score:g}: no success")
     result = TunedSource(
         found, describe(tuner.name, tuner), metric.signature(), plan.seed, epoch, score(tuning, begun), end,
         score(held_out, begun) if held_out else None, score(held_out, found) if held_out else None,
-        seconds, tuple(now.records),
+        seconds, _warnings(now, tuning, epoch), tuple(now.records),
     )  # fmt: skip
     keeper.finish(
         found, {"tuner": result.tuner, "metric": result.metric, "seed": plan.seed, "epoch": epoch, "score": end.score}

@@ -60,7 +60,7 @@ pub struct Graph {
 
 impl Graph {
     /// Nothing found yet, in a sentence of `length` words, with `stride` bytes of state for each node.
-    pub(super) fn new(length: usize, stride: usize) -> Self {
+    pub(crate) fn new(length: usize, stride: usize) -> Self {
         Self {
             nodes: Vec::new(),
             arcs: Vec::new(),

@@ -1,0 +1,125 @@
+"""Tuning with the decoder in the loop: seconds an epoch, the share of decoding, the second thread's worth. Prints JSON.
+
+    python benchmarks/tune.py [--model MODEL] [--sentences 200]
+
+multi30k, German to English; the model is one that `dragoman train` made of it, and is trained first if none is given.
+For each tuner: wall and CPU seconds of an epoch on one thread and on two, without the scoring that follows it, and the
+share of decoding in what its threads did. `lists` is pure decoding with n-best lists of the same size: what the epochs
+of AdaGrad are compared with. On a busy machine compare CPU seconds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+import os
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from dragoman import train
+from dragoman.decode import Decoder, DecoderSource
+from dragoman.metrics import Bleu
+from dragoman.tune import Judged, Plan, Tuner, tuner_from
+from dragoman.tune.folder import Epochs, Folder
+from dragoman.tune.source import loop_of
+
+TUNERS = {
+    "mert": ("mert:starts=5", ""),
+    "pro": ("pro", ""),
+    "kbmira": ("kbmira", ""),
+    "lattice-mira": ("lattice-mira", ""),
+    "mira": ("mira", ""),
+    "adagrad": ("adagrad", ""),
+    "adagrad pt,al,lo": ("adagrad", "pt,al,lo"),
+    "adagrad sparse-hrm": ("adagrad", "sparse-hrm"),
+}
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What is tuned on."""
+
+    model: Path
+    source: list[str]
+    references: Sequence[Sequence[str]]
+    size: int
+
+    def judged(self, features: str, threads: int) -> Judged:
+        """The text with a decoder of its own."""
+        decoder = Decoder(self.model, features=features or None, threads=threads)
+        return Judged(DecoderSource(decoder, self.source, self.size), self.references)
+
+
+def read(path: Path, count: int) -> list[str]:
+    """The first lines of a packed text."""
+    with gzip.open(path, "rt", encoding="utf-8") as file:
+        return [line.rstrip("\n") for _, line in zip(range(count), file, strict=False)]
+
+
+def timed(setting: Setting, tuner: Tuner, features: str, threads: int) -> dict[str, float]:
+    """The second epoch: the first one meets all rules and names for the first time."""
+    judged = setting.judged(features, threads)
+    plan = Plan(threads=threads, shards=threads)
+    loop = loop_of(judged, Bleu(tokenize="none"), tuner, plan, Folder(None, {}))
+    names = judged.source.names
+    now = Epochs(names, judged.source.decoder.weights.align(names))  # type: ignore[attr-defined]
+    loop.begin(now)
+    loop.epoch(now)
+    now.epoch += 1
+    wall, cpu = time.perf_counter(), time.process_time()
+    record = loop.epoch(now)
+    wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+    share = record["decoding"] / (record["decoding"] + record.get("updating", 0.0))
+    return {"wall": round(wall, 2), "cpu": round(cpu, 2), "decoding": round(share, 3)}
+
+
+def lists(setting: Setting, features: str) -> float:
+    """CPU seconds of pure decoding with n-best lists, on one thread."""
+    judged = setting.judged(features, 1)
+    weights = judged.source.decoder.weights  # type: ignore[attr-defined]
+    judged.source.candidates(range(len(setting.source)), weights, 1)
+    start = time.process_time()
+    judged.source.candidates(range(len(setting.source)), weights, 1)
+    return time.process_time() - start
+
+
+def measure(setting: Setting) -> dict[str, dict[str, float]]:
+    """All figures."""
+    report = {}
+    for name, (spec, features) in TUNERS.items():
+        tuner = tuner_from(spec)
+        one, two = (timed(setting, tuner, features, threads) for threads in (1, 2))
+        figures = {"one_wall": one["wall"], "one_cpu": one["cpu"], "two_wall": two["wall"], "decoding": one["decoding"]}
+        figures["second_thread"] = round(one["wall"] / two["wall"], 2)
+        if name.startswith("adagrad"):
+            figures["over_lists"] = round(one["cpu"] / lists(setting, features), 3)
+        report[name] = figures
+        print(name, json.dumps(figures), flush=True)
+    return report
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    root = Path(__file__).resolve().parent.parent
+    parser.add_argument("--data", type=Path, default=Path(os.environ.get("DRAGOMAN_DATA", root.parent / "shared/data")))
+    parser.add_argument("--model", type=Path)
+    parser.add_argument("--sentences", type=int, default=200)
+    parser.add_argument("--size", type=int, default=100)
+    options = parser.parse_args()
+    folder = options.data / "multi30k" / "tok"
+    with tempfile.TemporaryDirectory() as place:
+        if options.model is None:
+            options.model = Path(place) / "model"
+            train.train(folder / "train.de.gz", folder / "train.en.gz", options.model)
+        source = read(folder / "val.de.gz", options.sentences)
+        references = [(line,) for line in read(folder / "val.en.gz", options.sentences)]
+        print(json.dumps(measure(Setting(options.model, source, references, options.size))))
+
+
+if __name__ == "__main__":
+    main()
