@@ -30,6 +30,8 @@ __all__ = [
     "NbestReader",
     "NbestWriter",
     "RuleTable",
+    "SampleRanker",
+    "TagCounts",
     "Texts",
     "TranslationStream",
     "TruecaseModel",
@@ -41,6 +43,14 @@ __all__ = [
     "lm_estimate",
     "lm_merge",
     "maxent_train",
+    "names_dense",
+    "names_extend",
+    "names_find",
+    "names_match",
+    "names_pack",
+    "names_sets",
+    "names_take",
+    "names_unpack",
     "nbest_stat",
     "normalise_lines",
     "parse_size",
@@ -50,10 +60,13 @@ __all__ = [
     "rules_extract",
     "rules_import",
     "rules_score_count",
+    "sample_translations",
     "score_links",
     "shuffle_sums",
     "symmetrise_links",
     "truecase_undo",
+    "weights_load",
+    "weights_save",
     "write_lines",
     "write_links",
 ]
@@ -675,6 +688,34 @@ class TranslationStream:
     def close(self) -> None: ...
     def stop(self) -> None: ...
     def take(self) -> _Translations | None: ...
+
+def sample_translations(
+    system: NativeSystem,
+    lines: Texts,
+    weights: NativeWeights,
+    settings: object,
+    sampling: object,
+    documents: list[tuple[int, int]] | None = None,
+    wholes: Sequence[object] | None = None,
+    threads: int | None = None,
+) -> _Translations: ...
+
+@final
+class SampleRanker:
+    """A text and its references, ready for SampleRank."""
+
+    def __new__(cls, system: NativeSystem, lines: Texts, references: list[list[str]], lower: bool) -> SampleRanker: ...
+    def epoch(
+        self,
+        weights: NativeWeights,
+        start: _F64,
+        fixed: list[int],
+        shards: list[list[list[int]]],
+        ranking: object,
+        seed: int,
+        first: int,
+        threads: int | None = None,
+    ) -> tuple[_F64, _F64, dict[str, float]]: ...
 
 @final
 class ClassCounts:

@@ -19,13 +19,14 @@ from typing import Any
 import numpy as np
 
 from dragoman import own
-from dragoman._core import NativeSystem, NativeWeights, TranslationStream
+from dragoman._core import NativeSystem, NativeWeights, SampleRanker, TranslationStream
 from dragoman.config import closest
 from dragoman.errors import OptionError
 from dragoman.features import extended
 from dragoman.model import Model, Option, Part, is_file
 from dragoman.own import RuleFeature, StateFeature
 from dragoman.text import Preparation
+from dragoman.tune.samplerank import SampleRank
 from dragoman.types import F64, I64, Candidates, Features, Hypotheses, Lattices, Metric, Names, Texts, Weights
 
 __all__ = ["Arc", "Decoder", "DecoderSource", "Demands", "Derivation", "Lattice", "Phrase", "Search", "mbr"]
@@ -428,6 +429,47 @@ class DecoderSource:
     def best(self, weights: Weights) -> Hypotheses:
         """The best translation of every line."""
         return Hypotheses.one_each(self.decoder._run(self.lines, weights, self.decoder._settings(), None).texts)
+
+    def ranker(self, references: Sequence[Sequence[str]], lowercase: bool) -> DecoderRanker:
+        """The text with its references, ready for SampleRank."""
+        return DecoderRanker(self.decoder, self.lines, references, lowercase)
+
+
+@dataclass(frozen=True)
+class _Ranking(SampleRank):
+    """All that an epoch of SampleRank wants, as the native side reads it."""
+
+    distortion: int = 6
+    options: int = 20
+    drop_unknown: bool = False
+
+
+class DecoderRanker:
+    """A text whose derivations can be sampled, with its references."""
+
+    def __init__(self, decoder: Decoder, lines: Texts, references: Sequence[Sequence[str]], lowercase: bool) -> None:
+        self.decoder = decoder
+        self._native = SampleRanker(decoder._system, lines, [list(texts) for texts in references], lowercase)
+
+    def epoch(
+        self,
+        weights: Weights,
+        start: F64,
+        fixed: Sequence[int],
+        shards: Sequence[Sequence[Sequence[int]]],
+        tuner: SampleRank,
+        seed: int,
+        first: int,
+    ) -> tuple[F64, F64, Mapping[str, float]]:
+        """One epoch of all chains; options are chosen under `weights`, and `start` is where chains begin."""
+        search = self.decoder.search
+        ranking = _Ranking(
+            **{f.name: getattr(tuner, f.name) for f in fields(SampleRank)},
+            distortion=search.distortion, options=search.options, drop_unknown=search.drop_unknown,
+        )  # fmt: skip
+        dealt = [[list(batch) for batch in shard] for shard in shards]
+        ready = self.decoder._native_weights(weights)
+        return self._native.epoch(ready, start, list(fixed), dealt, ranking, seed, first, self.decoder.threads)
 
 
 def _texts(lines: Sequence[str] | Texts) -> Texts:

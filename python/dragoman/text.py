@@ -14,14 +14,14 @@ from dragoman.tokenizers import BAR, make
 
 __all__ = ["Preparation"]
 
-_KNOWN = {"languages", "tokenizers", "normalise", "case", "truecaser", "bars", "factored"}
+_KNOWN = {"languages", "tokenizers", "normalise", "case", "truecasers", "bars", "factored"}
 
 
 class Preparation:
     """What is done to a source line before, and to a target line after it is translated.
 
     `about` is the section `text` of a model, with what `dragoman.corpus.Options` call `languages`, `normalise`, `case`,
-    `bars` and `factored`, the `tokenizers` of both sides, and `truecaser`, the file of the source side's cases in the
+    `bars` and `factored`, the `tokenizers` of both sides, and `truecasers`, the files of both sides' cases in the
     model's folder. What is not named is not done.
 
     >>> preparation = Preparation({"tokenizers": ["char", "char"], "case": "lower", "bars": "escape"})
@@ -29,6 +29,8 @@ class Preparation:
     ['a ▁ &#124;']
     >>> preparation.after(["b ▁ &#124;"])
     ['b |']
+    >>> preparation.reference(["B |"])
+    ['b ▁ &#124;']
     """
 
     def __init__(self, about: Mapping[str, Any], folder: str | PathLike[str] = ".") -> None:
@@ -44,17 +46,24 @@ class Preparation:
         self._case = str(about.get("case", "keep"))
         self._escape = about.get("bars") == "escape"
         self._factored = bool(about.get("factored"))
-        truecaser = about.get("truecaser")
-        self._truecaser = Truecaser.load(Path(folder) / truecaser) if truecaser else None
+        self._truecasers = [Truecaser.load(Path(folder) / name) for name in about.get("truecasers", [])]
 
     def before(self, lines: Sequence[str]) -> list[str]:
         """Source lines as the model knows them."""
-        texts = self._source.tokenize(normalise(lines, self._form).to_list() if self._form != "none" else list(lines))
+        return self._prepared(lines, 0)
+
+    def reference(self, lines: Sequence[str]) -> list[str]:
+        """Target lines as the model would write them, to compare its words with."""
+        return self._prepared(lines, 1)
+
+    def _prepared(self, lines: Sequence[str], side: int) -> list[str]:
+        tokenizer = (self._source, self._target)[side]
+        texts = tokenizer.tokenize(normalise(lines, self._form).to_list() if self._form != "none" else list(lines))
         if self._case == "lower":
             texts = [" ".join(map(self._lower, line.split())) for line in texts]
         if self._escape:
             texts = [line.replace("|", BAR) for line in texts]
-        return self._truecaser.apply(texts, factored=self._factored).to_list() if self._truecaser else texts
+        return self._truecasers[side].apply(texts, factored=self._factored).to_list() if self._truecasers else texts
 
     def after(self, lines: Sequence[str]) -> list[str]:
         """Target lines as people write them."""

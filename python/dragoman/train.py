@@ -338,7 +338,7 @@ def _seal(folder: Path, o: Options, files: Sequence[str], made: dict[str, Any]) 
 def _text(o: corpus.Options) -> dict[str, Any]:
     """What `dragoman.text.Preparation` reads."""
     about = {"languages": o.languages, "tokenizers": o._tokenizers, "normalise": o.normalise, "case": o.case}
-    cases = {"truecaser": _CASES[0]} if o.case == "truecase" else {}
+    cases = {"truecasers": list(_CASES)} if o.case == "truecase" else {}
     return {**about, **cases, "bars": "keep" if o.factored else o.bars, "factored": o.factored}
 
 

@@ -239,6 +239,14 @@ def test_texts_are_distinct_disjoint_and_repeatable() -> None:
     assert hashlib.sha256(repr(first).encode()).hexdigest()[:12] == "8bc3bd4eb15a"
 
 
+def test_one_meaning_in_two_varieties() -> None:
+    """The German side does not know who will say it in English; most meanings are said differently."""
+    briton, yankee = (Sentences(replace(BRITISH, variety=v), random.Random(2)) for v in (0, 1))
+    pairs = [(briton.pair(), yankee.pair()) for _ in range(500)]
+    assert all(a[0] == b[0] for a, b in pairs)
+    assert 0.7 < sum(a[1] != b[1] for a, b in pairs) / len(pairs) < 0.95
+
+
 def test_the_domains_differ_as_they_should() -> None:
     british, american = (Sentences(d, random.Random(1)) for d in (BRITISH, AMERICAN))
     words = [{w for _ in range(4000) for w in source.pair()[1].split()} for source in (british, american)]

@@ -10,12 +10,14 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
 import pytest
 
 from dragoman import weights
+from dragoman.decode import Decoder
 from dragoman.train import Options, train
 from dragoman.types import Weights
 
@@ -80,6 +82,47 @@ def test_sparse_features_get_weights(cli: Cli, folder: Path, tmp_path: Path) -> 
     again = ["--features", "pt,wp", "--weights", str(tmp_path / "t" / "weights.toml")]
     code, _, err = cli("translate", "--model", folder / "model", "--input", folder / "test.de", *again)
     assert code == 0, err
+
+
+def test_threads_change_nothing(cli: Cli, folder: Path, tmp_path: Path) -> None:
+    """Which batch meets a name first is chance, and no sum may depend on it."""
+    found = []
+    for run, threads in enumerate(("1", "2", "4", "4")):
+        options = ["--tuner", "adagrad:rate=0.2,batch=2", "--features", "pt,al,lo", "--threads", threads]
+        code, _, err = cli(*tune(folder, tmp_path / str(run), *options))
+        assert code == 0, err
+        found.append(weights.load(tmp_path / str(run) / "weights.toml").to_dict())
+    assert found[0] == found[1] == found[2] == found[3]
+
+
+def test_text_is_prepared_as_the_model_has_it(cli: Cli, folder: Path, tmp_path: Path) -> None:
+    """Plain text gives what its words give with --tokenized."""
+    truecased = Options(classes=(3,), order=3, corpus=replace(Options().corpus, case="truecase"))
+    for side in ("de", "en"):
+        for part in ("train", "dev", "test"):
+            lines = (folder / f"{part}.{side}").read_text().splitlines()
+            (tmp_path / f"{part}.{side}").write_text("".join(line.capitalize() + "\n" for line in lines))
+    train(tmp_path / "train.de", tmp_path / "train.en", tmp_path / "model", truecased)
+    weights.save(tmp_path / "bad.toml", weights.load(folder / "bad.toml"))
+    text = Decoder(tmp_path / "model").text
+    for side, prepare in (("de", text.before), ("en", text.reference)):
+        for part in ("dev", "test"):
+            lines = prepare((tmp_path / f"{part}.{side}").read_text().splitlines())
+            (tmp_path / f"words.{part}.{side}").write_text("".join(f"{line}\n" for line in lines))
+    found = []
+    for part, more in (("", []), ("words.", ["--tokenized"])):
+        test = [str(tmp_path / f"{part}test.{side}") for side in ("de", "en")]
+        files = {"--model": "model", "--src": f"{part}dev.de", "--refs": f"{part}dev.en", "--start": "bad.toml"}
+        given = [word for option, name in files.items() for word in (option, str(tmp_path / name))]
+        code, _, err = cli(
+            "tune", *given, "--tuner", "kbmira", "--epochs", "2", "--out", str(tmp_path / f"t{part}"),
+            "--held-out", test[0], "--held-out-refs", test[1], *more,
+        )  # fmt: skip
+        assert code == 0, err
+        found.append(weights.load(tmp_path / f"t{part}" / "weights.toml").to_dict())
+    assert found[0] == found[1]
+    plain, words = ((tmp_path / f"t{part}" / "held-out.txt").read_text() for part in ("", "words."))
+    assert plain.startswith("The ") and words.startswith("the ")
 
 
 def test_replications_and_resuming(cli: Cli, folder: Path, tmp_path: Path) -> None:

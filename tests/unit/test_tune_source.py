@@ -15,6 +15,7 @@ from dragoman.errors import InputError, OptionError, TuningError
 from dragoman.metrics import External
 from dragoman.testing import planted_pool
 from dragoman.tune import Judged, Mert, Mira, Online, Plan, Pool, Pro, TunedSource, Tuner, tune_source
+from dragoman.tune.fresh import _renumbered
 from dragoman.tune.growing import GrowingPool
 from dragoman.tune.updaters import AdaGrad, Arow, PassiveAggressive, Sgd, updater_of
 from dragoman.types import F64, Candidates, Hypotheses, Names, Texts, Weights
@@ -353,3 +354,15 @@ def test_a_run_with_its_pool_on_disk_finds_the_same_weights(tmp_path: Path) -> N
     ]
     assert np.array_equal(found[0], found[1])
     assert not list(tmp_path.glob("pool-*"))
+
+
+def test_no_sum_depends_on_the_numbers_of_features() -> None:
+    """Whichever batch met a name first: renumbered rows are the same."""
+    rng = np.random.default_rng(3)
+    columns = rng.integers(0, 40, 300).astype(np.uint32)
+    other = rng.permutation(1000).astype(np.uint32)
+    met, local = _renumbered(columns)
+    again, same = _renumbered(other[columns])
+    assert np.array_equal(met[local], columns)
+    assert np.array_equal(local, same)
+    assert np.array_equal(other[met], again)

@@ -75,7 +75,7 @@ impl Coverages {
     pub fn get(&self, id: u32) -> Covered<'_> {
         let Entry { gap, start, words, count } = self.entries[id as usize];
         let window = &self.bits[start as usize..(start + words) as usize];
-        Covered { length: self.length, gap: gap as usize, window, count: count as usize }
+        Covered { length: self.length, gap: gap as usize, base: gap as usize, window, count: count as usize }
     }
 
     /// The coverage with the open positions from `from` up to `to` added.
@@ -155,8 +155,18 @@ fn shift_down(window: &mut Vec<u64>, count: usize) {
 pub struct Covered<'a> {
     length: usize,
     gap: usize,
+    /// The position that the window starts at; never past the gap.
+    base: usize,
     window: &'a [u64],
     count: usize,
+}
+
+impl<'a> Covered<'a> {
+    /// A coverage that is a set of bits from position 0 on; `gap` is the first one that is not set.
+    #[inline]
+    pub(crate) fn of_bits(length: usize, gap: usize, count: usize, bits: &'a [u64]) -> Self {
+        Self { length, gap, base: 0, window: bits, count }
+    }
 }
 
 impl Covered<'_> {
@@ -183,14 +193,14 @@ impl Covered<'_> {
         if position < self.gap {
             return true;
         }
-        let at = position - self.gap;
+        let at = position - self.base;
         self.window.get(at / 64).is_some_and(|word| word >> (at % 64) & 1 == 1)
     }
 
     /// The open runs, in order: from, up to.
     pub fn gaps(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
         let mut at = self.gap;
-        let end = (self.gap + self.window.len() * 64).min(self.length);
+        let end = (self.base + self.window.len() * 64).min(self.length);
         std::iter::from_fn(move || {
             while at < end && self.has(at) {
                 at += 1;

@@ -8,6 +8,7 @@ pub mod markup;
 mod nbest;
 mod options;
 mod prune;
+pub mod sample;
 pub mod search;
 mod sentence;
 mod system;

@@ -1,6 +1,6 @@
 //! One sentence from input to hypotheses.
 
-use crate::feature::{Context, OWN, Stacks, StateFeature};
+use crate::feature::{Context, MEMORY, OWN, Stacks, StateFeature};
 use crate::nbest::Nbest;
 use crate::options::{Choice, Collector, Options, Origin};
 use crate::search::{Graph, Limits, Ready, Search};
@@ -91,7 +91,8 @@ pub fn search<T>(
     let sentence = Sentence::new(input, &system.vocabulary);
     let options: Options = Collector::new(system, &sentence, weights, target, settings.choice).collect()?;
     let stacks = RefCell::new(Stacks::default());
-    let context = Context { sentence: &sentence, options: &options, weights, stacks: &stacks };
+    let context =
+        Context { sentence: &sentence, options: &options, weights, stacks: &stacks, memory: MEMORY };
     let ready = Ready::new(system, context, target);
     let mut graph = Search::new(&ready, settings.limits).run();
     ready.check()?;
@@ -152,13 +153,17 @@ impl<'a> Extractor<'a> {
     pub fn extract(&mut self, settings: &Settings) -> Vec<Hypothesis> {
         let lists = Nbest::new(self.graph, self.ready.options(), settings.distinct);
         let chosen: Vec<(f64, Vec<u32>)> = lists.take(settings.size).collect();
+        let mut found = self.list(&chosen, settings);
+        found.sort_by(|a, b| b.score.total_cmp(&a.score));
+        found
+    }
+
+    /// Hypotheses from their scores and arcs, in order.
+    pub(crate) fn list(&mut self, chosen: &[(f64, Vec<u32>)], settings: &Settings) -> Vec<Hypothesis> {
         if settings.features {
             self.rank(chosen.iter().flat_map(|(_, arcs)| arcs));
         }
-        let mut found: Vec<Hypothesis> =
-            chosen.iter().map(|(score, arcs)| self.hypothesis(*score, arcs, settings)).collect();
-        found.sort_by(|a, b| b.score.total_cmp(&a.score));
-        found
+        chosen.iter().map(|(score, arcs)| self.hypothesis(*score, arcs, settings)).collect()
     }
 
     /// Orders all features of some arcs by name, so that nothing depends on how names came to their numbers.

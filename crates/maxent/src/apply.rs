@@ -3,7 +3,7 @@
 use crate::counts::Counts;
 use crate::features::{Features, MOST};
 use crate::heldout::{Heldout, evaluate};
-use crate::objective::{Examples, Loss, Scaled, log_probabilities};
+use crate::objective::{Examples, Loss, log_probabilities};
 use crate::{ORIENTATIONS, SIDES};
 use dragoman_base::random::{Rng, stream};
 use dragoman_base::{Error, Result, Texts};
@@ -116,18 +116,17 @@ fn gather(counts: &Counts<'_>, features: &Features, chosen: &[u32]) -> Examples 
 
 fn fit(examples: &Examples, counts: &[[f64; 3]], options: &Options) -> (Side, Vec<f64>) {
     let size = examples.features() * ORIENTATIONS;
-    let mut scaled = vec![0.0; size];
+    let mut weights = vec![0.0; size];
     let (lower, upper) = (vec![f64::NEG_INFINITY; size], vec![f64::INFINITY; size]);
-    let mut loss = Scaled::new(Loss::new(examples, counts, options.emphasis));
+    let mut loss = Loss::new(examples, counts, options.emphasis);
     let limits =
         lbfgs::Options { iterations: options.iterations, gradient: 1e-7, decrease: 1e-8, memory: 10 };
-    let outcome = lbfgs::minimise(&mut loss, &mut scaled, &lower, &upper, limits);
-    let weights = loss.plain(&scaled);
+    let outcome = lbfgs::minimise(&mut loss, &mut weights, &lower, &upper, limits);
     let side = Side {
         iterations: outcome.iterations,
         converged: outcome.converged,
         value: outcome.value,
-        perplexity: loss.loss().cross_entropy(&weights).exp(),
+        perplexity: loss.cross_entropy(&weights).exp(),
     };
     (side, weights)
 }

@@ -162,54 +162,6 @@ impl<'a> Loss<'a> {
     }
 }
 
-/// Equation 4 in other units: each weight in those of its own curvature.
-///
-/// A feature of every pair bends the function ten thousand times as much as one of few, and steps that suit one do
-/// not suit the other. Where all orientations are equally likely, the second derivative by a weight is 1 + 2/9 C n
-/// for a feature of n tokens; in units of its root all are alike, and far fewer steps are needed.
-#[derive(Debug)]
-pub struct Scaled<'a> {
-    loss: Loss<'a>,
-    /// What a unit of each weight is.
-    units: Vec<f64>,
-    weights: Vec<f64>,
-}
-
-impl<'a> Scaled<'a> {
-    /// The same function.
-    pub fn new(loss: Loss<'a>) -> Self {
-        let Examples { places, rows, .. } = loss.examples;
-        let tokens = |example: &u32| loss.counts[*example as usize].iter().sum::<f64>();
-        let unit = |ends: &[usize]| {
-            let total: f64 = rows[ends[0]..ends[1]].iter().map(tokens).sum();
-            (1.0 + 2.0 / 9.0 * loss.emphasis * total).sqrt().recip()
-        };
-        let units: Vec<f64> = places.windows(2).flat_map(|ends| [unit(ends); ORIENTATIONS]).collect();
-        let weights = vec![0.0; units.len()];
-        Self { loss, units, weights }
-    }
-
-    /// Plain weights.
-    pub fn plain(&self, scaled: &[f64]) -> Vec<f64> {
-        scaled.iter().zip(&self.units).map(|(weight, unit)| weight * unit).collect()
-    }
-
-    /// The function in plain units.
-    pub fn loss(&mut self) -> &mut Loss<'a> {
-        &mut self.loss
-    }
-}
-
-impl Objective for Scaled<'_> {
-    fn evaluate(&mut self, scaled: &[f64], gradient: &mut [f64]) -> f64 {
-        let Self { loss, units, weights } = self;
-        weights.iter_mut().zip(scaled.iter().zip(&*units)).for_each(|(w, (x, unit))| *w = x * unit);
-        let value = loss.evaluate(weights, gradient);
-        gradient.iter_mut().zip(units).for_each(|(slope, unit)| *slope *= *unit);
-        value
-    }
-}
-
 impl Objective for Loss<'_> {
     fn evaluate(&mut self, weights: &[f64], gradient: &mut [f64]) -> f64 {
         let loss = self.pull(weights);
@@ -271,25 +223,6 @@ mod tests {
                 let slope = (at(h) - at(-h)) / (2.0 * h);
                 prop_assert!((gradient[i] - slope).abs() < 1e-5 * slope.abs().max(1.0), "{i}: {} {slope}", gradient[i]);
             }
-        }
-    }
-
-    #[test]
-    fn other_units_are_the_same_function() {
-        let rows: Vec<Vec<u32>> = (0..50u32).map(|i| vec![0, 1 + i % 3]).collect();
-        let counts: Vec<Three> = (0..50).map(|i| [f64::from(i % 4) + 1.0, f64::from(i % 3), 2.0]).collect();
-        let examples = examples(&rows, 4);
-        let mut scaled = Scaled::new(Loss::new(&examples, &counts, 0.3));
-        let tokens: f64 = counts.iter().flatten().sum();
-        assert!((scaled.units[0] - (1.0 + 2.0 / 9.0 * 0.3 * tokens).powf(-0.5)).abs() < 1e-12);
-        let x: Vec<f64> = (0..12).map(|i| f64::from(i) / 3.0 - 2.1).collect();
-        let (mut there, mut here) = (vec![0.0; 12], vec![0.0; 12]);
-        let value = scaled.evaluate(&x, &mut there);
-        let plain = scaled.plain(&x);
-        assert!((value - slow(&rows, &counts, 0.3, &plain)).abs() < 1e-9 * value);
-        assert_eq!(value, scaled.loss().evaluate(&plain, &mut here));
-        for i in 0..12 {
-            assert!((there[i] - here[i] * plain[i] / x[i]).abs() < 1e-9, "{i}");
         }
     }
 

@@ -40,7 +40,18 @@ pub struct PySettings {
 }
 
 impl PySettings {
-    fn settings(&self) -> Settings {
+    /// Whether lines have markup.
+    pub fn markup(&self) -> bool {
+        self.markup
+    }
+
+    /// Whether lists have features.
+    pub fn lists_features(&self) -> bool {
+        self.features
+    }
+
+    /// As the core wants it.
+    pub fn settings(&self) -> Settings {
         let limits = Limits {
             stack: self.stack.max(1),
             pops: self.pops,
@@ -64,9 +75,10 @@ impl PySettings {
 
 /// Demands of one sentence: given translations (from, up to, text, log probability), whether they rule others out,
 /// walls, zones.
-type Demands = (Vec<(usize, usize, String, f32)>, bool, Vec<usize>, Vec<(usize, usize)>);
+pub type Demands = (Vec<(usize, usize, String, f32)>, bool, Vec<usize>, Vec<(usize, usize)>);
 
-fn read(line: &str, marked: bool, demands: Option<&Demands>) -> Result<Input> {
+/// A line as the search wants it.
+pub fn read(line: &str, marked: bool, demands: Option<&Demands>) -> Result<Input> {
     if marked {
         return markup::parse(line);
     }
@@ -88,7 +100,7 @@ fn read(line: &str, marked: bool, demands: Option<&Demands>) -> Result<Input> {
 
 /// The translations of some sentences: starts, texts, scores, row starts, feature ids, values, word alignments,
 /// phrase alignments, and which sentences ran out of time or memory.
-type Columns<'py> = (
+pub type Columns<'py> = (
     Bound<'py, PyArray1<i64>>,
     Texts,
     Bound<'py, PyArray1<f64>>,
@@ -100,8 +112,9 @@ type Columns<'py> = (
     Vec<bool>,
 );
 
+/// Translations of sentences, as columns.
 #[derive(Default)]
-struct Batch {
+pub struct Batch {
     starts: Vec<i64>,
     texts: BaseTexts,
     scores: Vec<f64>,
@@ -112,12 +125,13 @@ struct Batch {
 }
 
 impl Batch {
-    fn new() -> Self {
+    /// None yet.
+    pub fn new() -> Self {
         Self { starts: vec![0], ..Self::default() }
     }
 
     /// Adds the translations of a sentence; `system` is given if features are listed.
-    fn push(&mut self, translation: &Translation, system: Option<&System>) {
+    pub fn push(&mut self, translation: &Translation, system: Option<&System>) {
         // In order of the sentences, so that names get the same numbers however many threads there are.
         let own = system.map_or_else(Vec::new, |system| system.file(&translation.own));
         for hypothesis in &translation.hypotheses {
@@ -149,7 +163,8 @@ impl Batch {
         self.rows.end_row();
     }
 
-    fn into_columns(self, py: Python<'_>) -> Columns<'_> {
+    /// As arrays.
+    pub fn into_columns(self, py: Python<'_>) -> Columns<'_> {
         (
             self.starts.into_pyarray(py),
             self.texts.into(),
@@ -185,13 +200,13 @@ type Described = (String, String, Vec<(String, String)>);
 /// Tables and features, without weights; shared by all threads.
 #[pyclass(frozen, module = "dragoman._core")]
 pub struct NativeSystem {
-    inner: Arc<System>,
+    pub(crate) inner: Arc<System>,
 }
 
 /// Weights that are ready for a system; made once, used for many sentences.
 #[pyclass(frozen, module = "dragoman._core")]
 pub struct NativeWeights {
-    inner: Arc<Weights>,
+    pub(crate) inner: Arc<Weights>,
 }
 
 fn demand(target: Option<&Reference>) -> Option<&dyn StateFeature> {
@@ -427,7 +442,8 @@ fn filed(rows: Vec<(u32, f32)>, own: &[u32]) -> Vec<(u32, f32)> {
     rows.into_iter().map(|(id, value)| (System::filed(id, own), value)).collect()
 }
 
-fn pool(threads: usize) -> Result<rayon::ThreadPool> {
+/// Some threads.
+pub fn pool(threads: usize) -> Result<rayon::ThreadPool> {
     let made = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
     made.map_err(|error| Error::Invalid(format!("cannot start {threads} threads: {error}")))
 }

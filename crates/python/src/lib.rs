@@ -18,6 +18,7 @@ mod nbest;
 mod own;
 mod resample;
 mod rules;
+mod sample;
 mod tags;
 mod weights;
 
@@ -63,6 +64,8 @@ mod _core {
     use crate::resample::{bootstrap_sums, shuffle_sums};
     #[pymodule_export]
     use crate::rules::{RuleTable, rules_extract, rules_import, rules_score_count};
+    #[pymodule_export]
+    use crate::sample::{SampleRanker, sample_translations};
     #[pymodule_export]
     use crate::tags::TagCounts;
     #[pymodule_export]

@@ -16,6 +16,7 @@ import msgspec
 import numpy as np
 
 from dragoman import nbest, weights
+from dragoman.cli import mcmc
 from dragoman.cli.arguments import Command, as_json, own_option
 from dragoman.cli.progress import counter
 from dragoman.cli.show import print_json, print_table
@@ -85,6 +86,7 @@ def _search_options(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.option("--tokenized", is_flag=True, help="Take and give words between blanks, as the model has them.")
 @click.option("--threads", type=click.IntRange(min=1), help="Default: all cores.")
 @_search_options
+@mcmc.mcmc_options
 @click.option("--nbest", "size", type=click.IntRange(1, 100_000), default=1, help="Translations of each sentence.")
 @click.option("--nbest-out", metavar="FILE", help="Where the n-best list goes (Moses' form, or .jsonl).")
 @click.option("--all-derivations", is_flag=True, help="List texts as often as they have derivations.")
@@ -128,6 +130,7 @@ def translate(
     dragoman translate --model model < in.de > out.en
     dragoman translate --model model --input in.de --nbest 100 --nbest-out out.nbest.gz
     dragoman translate --moses-ini moses.ini --input in.de --explain
+    dragoman translate --model model --input in.de --search mcmc --mbr bleu
 
     Plain text is tokenised and cased as the model's training text was, and its translation comes back as plain text.
     With --tokenized, words stand between blanks on both sides, as they always do in n-best lists, alignments and
@@ -135,6 +138,10 @@ def translate(
     """
     _check_combination(
         size, nbest_out, mbr_metric, {"--explain": explain, "--lattice-out": lattice_out, "--target": target}
+    )
+    sampling = {name: search.pop(name) for name in mcmc.NAMES}
+    by_sampling = mcmc.asked(
+        sampling, {"--explain": explain, "--lattice-out": lattice_out, "--target": target, "--jsonl": jsonl}
     )
     decoder = _decoder(folder, moses_ini, (weights_file, features, own), threads, search)
     plain = not (tokenized or jsonl or target or decoder.search.markup)
@@ -149,11 +156,15 @@ def translate(
         _force(decoder, list(items), target, output, nbest_out)
     else:
         metric = build("metric", METRICS, mbr_metric) if mbr_metric else None
-        wanted = decoder.stream(
-            (line if demands is None else (line, demands) for line, demands in items),
-            max(size, 2) if metric else size,
-            distinct=not all_derivations,
-            features=nbest_out is not None,
+        wanted = (
+            mcmc.stream(decoder, lines, sampling, size, bool(metric), nbest_out is not None, not all_derivations)
+            if by_sampling
+            else decoder.stream(
+                (line if demands is None else (line, demands) for line, demands in items),
+                max(size, 2) if metric else size,
+                distinct=not all_derivations,
+                features=nbest_out is not None,
+            )
         )
         choose = None if metric is None else partial(_least_risk, metric, mbr_scale)
         finish = (lambda text: decoder.text.after([text])[0]) if plain else None

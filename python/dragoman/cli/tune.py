@@ -38,6 +38,9 @@ _MODEL = (
     own_option,
     click.option("--src", metavar="FILE", help="With --model: the source text of --refs."),
     click.option(
+        "--tokenized", is_flag=True, help="With --model: all texts are words between blanks, as the model has them."
+    ),
+    click.option(
         "--memory",
         metavar="SIZE",
         default="4G",
@@ -118,7 +121,8 @@ def _model_options(command: Callable[..., Any]) -> Callable[..., Any]:
     "-t",
     default="mert",
     show_default=True,
-    help="mert, pro, mira, kbmira, lattice-mira, adagrad, online, phrasal, risk; options after a colon: mert:starts=5.",
+    help="mert, pro, mira, kbmira, adagrad, online, phrasal, risk or, with --model, lattice-mira or samplerank; "
+    "options after a colon: mert:starts=5,l2=0.1.",
 )
 @click.option("--out", "-o", default="weights.toml", show_default=True, metavar="FILE", help="Where the weights go.")
 @click.option(
@@ -244,7 +248,8 @@ def _request(
         decoding["model"], decoding["src"], refs, "tuned" if out == "weights.toml" else out, form, made, plan,
         decoding["size"], decoding["replications"], held_out, held_out_refs, None if start == "auto" else start,
         decoding["features"], decoding["threads"],
-        {key: decoding[key] for key in ("stack", "pops") if decoding[key] is not None}, resume, decoding["own"],
+        {key: decoding[key] for key in ("stack", "pops") if decoding[key] is not None}, resume,
+        own=decoding["own"], tokenized=decoding["tokenized"],
     )  # fmt: skip
 
 

@@ -44,6 +44,7 @@ class Request:
     threads: int | None = None
     search: Mapping[str, Any] | None = None
     resume: bool = False
+    tokenized: bool = False
     own: Sequence[str] = ()
 
 
@@ -52,10 +53,12 @@ def run(request: Request, as_json: bool) -> None:
     extra = [feature for spec in request.own for feature in load(spec)]
     decoder = Decoder(request.model, features=request.features, threads=request.threads, extra=extra)
     decoder.search = replace(decoder.search, **(request.search or {}))
-    tuning = _judged(decoder, request.src, request.refs, request.size)
+    tuning = _judged(decoder, request.src, request.refs, request.size, request.tokenized)
     if len(request.held_out) != bool(request.held_out_refs):
         raise click.UsageError("a held-out text is one source file with its --held-out-refs")
-    held_out = _judged(decoder, request.held_out[0], request.held_out_refs, 1) if request.held_out else None
+    held_out = (
+        _judged(decoder, request.held_out[0], request.held_out_refs, 1, request.tokenized) if request.held_out else None
+    )
     unknown = [part.name for part in decoder.model.parts if part.kind == "unknown-penalty"]
     plan = replace(
         request.plan, fixed=(*request.plan.fixed, *(name for name in unknown if name not in request.plan.fixed))
@@ -76,22 +79,27 @@ def run(request: Request, as_json: bool) -> None:
             click.echo(f"dragoman: warning: {warning}", err=True)
         curves.save(found.records, folder, request.metric.name)
         if held_out is not None:
-            write_text(folder / "held-out.txt", held_out.source.best(found.weights).texts)
+            words = held_out.source.best(found.weights).texts.to_list()
+            write_text(folder / "held-out.txt", words if request.tokenized else decoder.text.after(words))
         results.append(found)
     _tell(request, results, _spread(request, held_out, results), as_json)
 
 
-def _judged(decoder: Decoder, src: str, refs: Sequence[str], size: int) -> Judged:
+def _judged(decoder: Decoder, src: str, refs: Sequence[str], size: int, tokenized: bool) -> Judged:
+    """A text with its references, tokenised and cased as the model has it."""
     if not refs:
         raise click.UsageError("missing --refs: at least one reference file, e.g. --refs dev.en")
     columns = read_parallel([src, *refs])
     empty = [i + 1 for i, line in enumerate(columns[0]) if not line.strip()]
     if empty:
         raise InputError(f"{src}:{empty[0]}: an empty line has nothing to tune on", src, empty[0])
-    return Judged(DecoderSource(decoder, columns[0], size), list(zip(*columns[1:], strict=True)))
+    source, *references = (column.to_list() for column in columns)
+    if not tokenized:
+        source, references = decoder.text.before(source), [decoder.text.reference(column) for column in references]
+    return Judged(DecoderSource(decoder, source, size), list(zip(*references, strict=True)))
 
 
-def _about(request: Request, decoder: Decoder) -> dict[str, str | int]:
+def _about(request: Request, decoder: Decoder) -> dict[str, str | int | bool]:
     """What the result depends on, besides tuner and plan."""
     own = [spec.rpartition(":") for spec in request.own]
     inputs = [request.src, *request.refs, *request.held_out, *request.held_out_refs]
@@ -101,6 +109,7 @@ def _about(request: Request, decoder: Decoder) -> dict[str, str | int]:
         "own": " ".join(f"{file_hash(Path(path))}:{names}" for path, _, names in own),
         "search": repr(decoder.search),
         "size": request.size,
+        "tokenized": request.tokenized,
         "inputs": " ".join(file_hash(Path(path)) for path in inputs),
         "start": "model" if request.start is None else file_hash(Path(request.start)),
     }

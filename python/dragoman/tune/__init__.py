@@ -12,6 +12,7 @@ from dragoman.tune.online import Online
 from dragoman.tune.pro import Pro
 from dragoman.tune.risk import Risk
 from dragoman.tune.run import Options, Tuned, judge, tune, tune_pool
+from dragoman.tune.samplerank import SampleRank
 from dragoman.tune.source import Judged, Plan, TunedSource, tune_source
 
 __all__ = [
@@ -27,6 +28,7 @@ __all__ = [
     "Pool",
     "Pro",
     "Risk",
+    "SampleRank",
     "Session",
     "State",
     "Tuned",
@@ -50,6 +52,7 @@ TUNERS: dict[str, Tuner] = {
     "online": Online(),
     "phrasal": Online.phrasal(),
     "risk": Risk(),
+    "samplerank": SampleRank(),
 }
 """What the command line can name: a tuner with its options, as they are unless told otherwise."""
 

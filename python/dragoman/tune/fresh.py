@@ -20,15 +20,17 @@ from dragoman.tune.base import Pool
 from dragoman.tune.folder import Epochs
 from dragoman.tune.online import Online
 from dragoman.tune.updaters import updater_of
-from dragoman.types import F64, I64, Metric, Source, Weights
+from dragoman.types import F64, I64, U32, Metric, Source, Weights
 
 __all__ = ["Fresh"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Lesson:
-    """What a batch taught."""
+    """What a batch taught about the features that its candidates have."""
 
+    features: I64
+    """Which these are."""
     gradient: F64
     loss: float
     statistics: F64
@@ -112,14 +114,13 @@ class Fresh:
         threads = max(self.workers // (self.stale + 1), 1)
         found = self.source.candidates(sentences.tolist(), weights, threads)
         decoding = time.monotonic() - began
-        width = len(weights.names)
-        values = padded(np.asarray(weights.values), width)
         pool = Pool.judge(found, [self.references[int(i)] for i in found.ids], self.metric)
         gains = pool.sentence_gains(self.tuner.gain)
         if self.tuner.times_length:
             gains = gains * pool.statistics[:, self.tuner.length_column]
-        features = found.features
-        lists = CandidateLists(found.starts, features.starts, features.columns, features.values, width)
+        met, columns = _renumbered(found.features.columns)
+        lists = CandidateLists(found.starts, found.features.starts, columns, found.features.values, len(met))
+        values = padded(np.asarray(weights.values), len(weights.names))[met]
         gradient, loss = self._gradient(lists, gains, values, step)
         filled = np.flatnonzero(np.diff(found.starts) > 0)
         best = [int(found.starts[s] + np.argmax(gains[found.starts[s] : found.starts[s + 1]])) for s in filled]
@@ -127,7 +128,7 @@ class Fresh:
         rows = pool.statistics
         seen = lists.sentence_counts()
         return _Lesson(
-            gradient, loss, rows[first].sum(axis=0), rows[best].sum(axis=0), seen, decoding,
+            met, gradient, loss, rows[first].sum(axis=0), rows[best].sum(axis=0), seen, decoding,
             time.monotonic() - began - decoding, **pool.taught(gains),
         )  # fmt: skip
 
@@ -162,9 +163,10 @@ class Fresh:
         return weights - moved, loss
 
     def _apply(self, weights: F64, lesson: _Lesson, seen: F64, now: Epochs) -> tuple[F64, F64]:
-        width = max(len(weights), len(lesson.gradient), len(seen))
-        weights, gradient = padded(weights, width), padded(lesson.gradient, width)
-        seen = padded(seen, width) + padded(lesson.seen.astype(np.float64), width)
+        width = max(len(weights), len(seen), len(now.names))
+        weights, gradient, seen = padded(weights, width), np.zeros(width), padded(seen, width).copy()
+        gradient[lesson.features] = lesson.gradient
+        seen[lesson.features] += lesson.seen
         if self.tuner.min_count > 1:
             gradient = np.where(seen >= self.tuner.min_count, gradient, 0.0)
         for name in self.fixed:
@@ -172,6 +174,18 @@ class Fresh:
             if place is not None and place < width:
                 gradient[place] = 0.0
         return self.updater.apply(weights, gradient, lesson.loss), seen
+
+
+def _renumbered(columns: U32) -> tuple[I64, U32]:
+    """The features of some rows in the order in which they first come, and the rows with these numbers.
+
+    The numbers of a system depend on which batch met a name first, that is on chance, and so would the order of sums.
+    """
+    met, first, place = np.unique(columns, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    rank = np.empty(len(met), dtype=np.uint32)
+    rank[order] = np.arange(len(met), dtype=np.uint32)
+    return met[order].astype(np.int64), rank[place]
 
 
 def _add(sums: dict[str, F64 | float], lesson: _Lesson) -> None:

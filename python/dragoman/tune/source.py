@@ -27,6 +27,7 @@ from dragoman.tune.mira import Mira
 from dragoman.tune.online import Online
 from dragoman.tune.parade import Parade
 from dragoman.tune.rounds import Rounds
+from dragoman.tune.samplerank import Chains, SampleRank
 from dragoman.types import F64, Metric, Source, Weights
 
 __all__ = ["Judged", "Plan", "TunedSource", "loop_of", "tune_source"]
@@ -230,6 +231,8 @@ def loop_of(tuning: Judged, metric: Metric, tuner: Tuner, plan: Plan, keeper: Fo
     for name in plan.fixed:
         if name not in names:
             raise OptionError(f"the system has no feature `{name}`; {closest(name, names.to_list())}")
+    if isinstance(tuner, SampleRank):
+        return Chains(tuning.source, tuning.references, metric, tuner, plan.fixed, plan.seed)
     online = isinstance(tuner, Online) or (isinstance(tuner, Mira) and tuner.gain != "background")
     if isinstance(tuner, LatticeMira) and plan.mode != "online":
         return LatticeRounds(tuning.source, tuning.references, metric, tuner, plan.fixed, plan.seed, keeper.path)

@@ -75,7 +75,7 @@ impl StateFeature for Language {
             }
             starts.push(words.len() as u32);
         }
-        let memo = RefCell::new(Memo::new((context.sentence.len() * MEMORY).min(MOST)));
+        let memo = RefCell::new(Memo::new((context.sentence.len() * context.memory).min(MOST)));
         Box::new(Ready { model: &self.model, feature: self.feature, words, starts, memo })
     }
 }
@@ -104,10 +104,10 @@ struct Known {
 /// takes it.
 struct Memo(Vec<Known>);
 
-/// Entries of the memo for each source word.
-const MEMORY: usize = 1 << 11;
 /// Entries of the memo, at most.
 const MOST: usize = 1 << 16;
+/// The sentence's end, as an option that no sentence has.
+const END: u32 = u32::MAX - 1;
 
 impl Memo {
     /// With room for about `size` pairs.
@@ -166,7 +166,9 @@ impl Prepared for Ready<'_> {
         let score = || self.score(State::from_bytes(before.to_le_bytes()), step.option as usize);
         let (mut sum, state) = self.memo.borrow_mut().get(before, step.option, score);
         if step.complete {
-            sum += self.model.score(&state, EOS).0;
+            let end = || self.model.score(&state, EOS);
+            let after = u32::from_le_bytes(state.to_bytes());
+            sum += self.memo.borrow_mut().get(after, END, end).0;
         } else {
             next.copy_from_slice(&state.to_bytes());
         }

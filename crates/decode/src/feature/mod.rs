@@ -148,7 +148,12 @@ pub struct Context<'a> {
     pub weights: &'a Weights,
     /// Stacks of source blocks, which all features that need them share.
     pub stacks: &'a RefCell<Stacks>,
+    /// Entries of a feature's memory for each source word, about.
+    pub memory: usize,
 }
+
+/// What suits a search that meets every state of a sentence: states and options repeat under other coverages.
+pub const MEMORY: usize = 1 << 11;
 
 /// Depends on the derivation. Two hypotheses recombine if and only if coverage, last source position and all state
 /// bytes agree: equal bytes must mean equal futures.

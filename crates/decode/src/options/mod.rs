@@ -118,6 +118,13 @@ impl Options {
         &self.targets[opt.start as usize..opt.start as usize + usize::from(opt.size)]
     }
 
+    /// Where the target words of an option lie in [`Options::targets`].
+    #[inline]
+    pub(crate) fn place(&self, option: u32) -> std::ops::Range<usize> {
+        let opt = self.get(option);
+        opt.start as usize..opt.start as usize + usize::from(opt.size)
+    }
+
     /// The target words of all options, one after the other.
     pub fn targets(&self) -> &[u32] {
         &self.targets

@@ -10,14 +10,14 @@ use dragoman_base::{Error, Names, Result};
 /// The features of a system at work on one sentence.
 pub struct Ready<'a> {
     system: &'a System,
-    pub(super) sentence: &'a Sentence<'a>,
-    pub(super) options: &'a Options,
-    pub(super) weights: &'a Weights,
+    pub(crate) sentence: &'a Sentence<'a>,
+    pub(crate) options: &'a Options,
+    pub(crate) weights: &'a Weights,
     jumps: Vec<Box<dyn Prepared + 'a>>,
     /// Feature, where its state starts, and where it ends.
     steps: Vec<(Box<dyn Prepared + 'a>, usize, usize)>,
     /// Bytes of all states together.
-    pub(super) stride: usize,
+    pub(crate) stride: usize,
 }
 
 impl<'a> Ready<'a> {
@@ -73,7 +73,7 @@ impl<'a> Ready<'a> {
 
     /// What the step adds, jump features aside; fills in the state after it.
     #[inline]
-    pub(super) fn step(&self, step: &Step<'_>, previous: &[u8], next: &mut [u8], out: &mut Sink<'_>) {
+    pub(crate) fn step(&self, step: &Step<'_>, previous: &[u8], next: &mut [u8], out: &mut Sink<'_>) {
         next.fill(0);
         for (feature, from, to) in &self.steps {
             feature.extend(step, &previous[*from..*to], &mut next[*from..*to], out);
@@ -81,7 +81,7 @@ impl<'a> Ready<'a> {
     }
 
     /// What the features that only look at the jump say.
-    pub(super) fn jump(&self, step: &Step<'_>, out: &mut Sink<'_>) {
+    pub(crate) fn jump(&self, step: &Step<'_>, out: &mut Sink<'_>) {
         for feature in &self.jumps {
             feature.extend(step, &[], &mut [], out);
         }
@@ -89,15 +89,21 @@ impl<'a> Ready<'a> {
 
     /// Every feature that fires in a step, rule features included.
     pub fn explain(&self, step: &Step<'_>, previous: &[u8], rows: &mut Vec<(u32, f32)>, own: &mut Names) {
+        self.list_rule(step.option, rows, own);
         let mut out = Sink::collecting(self.weights, rows, own);
         let mut next = vec![0; self.stride];
-        let rule = Rule { opt: self.options.get(step.option), target: self.options.target(step.option) };
+        self.jump(step, &mut out);
+        self.step(step, previous, &mut next, &mut out);
+    }
+
+    /// Every rule feature that fires on an option.
+    pub(crate) fn list_rule(&self, option: u32, rows: &mut Vec<(u32, f32)>, own: &mut Names) {
+        let mut out = Sink::collecting(self.weights, rows, own);
+        let rule = Rule { opt: self.options.get(option), target: self.options.target(option) };
         for feature in &self.system.rule_features {
             feature.score(self.sentence, &rule, &mut out);
         }
-        self.options.list_fired(step.option, &self.system.names, &mut out);
+        self.options.list_fired(option, &self.system.names, &mut out);
         self.system.locals.list(self.sentence, &rule, &mut out);
-        self.jump(step, &mut out);
-        self.step(step, previous, &mut next, &mut out);
     }
 }

@@ -43,16 +43,45 @@ pub struct Lattice {
     width: usize,
 }
 
-/// Where a phrase leads from a state, and the mark that it makes.
-type Walks = HashMap<(u32, u32), (u32, u32)>;
+/// Where phrases lead from states, and the marks that they make; each is worked out once.
+struct Walker<'m> {
+    matcher: &'m Matcher,
+    phrases: Vec<Vec<u32>>,
+    walks: HashMap<(u32, u32), (u32, u32)>,
+    known: HashMap<Vec<u32>, u32>,
+    marks: Vec<u32>,
+}
+
+impl<'m> Walker<'m> {
+    fn new(matcher: &'m Matcher, plain: &Plain) -> Self {
+        let phrases = plain.texts.iter().map(|text| matcher.words(text)).collect();
+        Self { matcher, phrases, walks: HashMap::new(), known: HashMap::new(), marks: Vec::new() }
+    }
+
+    /// The state after a phrase, and the mark.
+    fn walk(&mut self, phrase: u32, state: u32) -> (u32, u32) {
+        let Self { matcher, phrases, walks, known, marks } = self;
+        *walks.entry((phrase, state)).or_insert_with(|| {
+            let words = &phrases[phrase as usize];
+            let mut row = vec![0; matcher.order() + 1];
+            row[0] = words.len() as u32;
+            let to = matcher.walk(state, words, &mut row[1..]);
+            let next = known.len() as u32;
+            let mark = *known.entry(row).or_insert_with_key(|row| {
+                marks.extend_from_slice(row);
+                next
+            });
+            (to, mark)
+        })
+    }
+}
 
 impl Lattice {
     /// Multiplies a lattice that [`Plain::check`] accepts.
     pub fn new(plain: Plain, matcher: &Matcher) -> Self {
-        let width = matcher.order() + 1;
-        let phrases: Vec<Vec<u32>> = plain.texts.iter().map(|text| matcher.words(text)).collect();
-        let (mut walks, mut known) = (Walks::new(), HashMap::new());
-        let mut made = Self { plain, steps: Vec::new(), starts: vec![0], ends: 0, marks: Vec::new(), width };
+        let mut walker = Walker::new(matcher, &plain);
+        let (width, starts) = (matcher.order() + 1, vec![0]);
+        let mut made = Self { plain, steps: Vec::new(), starts, ends: 0, marks: Vec::new(), width };
         if made.plain.nodes == 0 {
             return made;
         }
@@ -65,18 +94,7 @@ impl Lattice {
             while made.plain.heads.get(arc).is_some_and(|&head| head == node) {
                 let (states, first) = &resting[made.plain.tails[arc] as usize];
                 for (offset, &state) in states.iter().enumerate() {
-                    let phrase = made.plain.phrases[arc];
-                    let (to, mark) = *walks.entry((phrase, state)).or_insert_with(|| {
-                        let mut row = vec![0; width];
-                        row[0] = phrases[phrase as usize].len() as u32;
-                        let to = matcher.walk(state, &phrases[phrase as usize], &mut row[1..]);
-                        let next = known.len() as u32;
-                        let mark = *known.entry(row.clone()).or_insert_with(|| {
-                            made.marks.extend_from_slice(&row);
-                            next
-                        });
-                        (to, mark)
-                    });
+                    let (to, mark) = walker.walk(made.plain.phrases[arc], state);
                     found.push((to, Step { tail: first + offset as u32, arc: arc as u32, mark }));
                 }
                 arc += 1;
@@ -85,6 +103,7 @@ impl Lattice {
             resting.push((made.settle(found), first));
         }
         made.ends = resting.last().map_or(0, |last| last.1);
+        made.marks = walker.marks;
         made.steps.shrink_to_fit();
         made
     }

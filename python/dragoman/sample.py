@@ -1,0 +1,143 @@
+"""Translating by sampling: annealed search, samples of the model, and features of whole texts.
+
+>>> from dragoman.decode import Decoder                                       # doctest: +SKIP
+>>> sampled(Decoder("model"), ["ein haus"]).texts.to_list()                   # doctest: +SKIP
+['a house']
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from dragoman._core import sample_translations
+from dragoman.decode import Decoder
+from dragoman.errors import OptionError
+from dragoman.types import Candidates, Texts, Weights
+
+__all__ = ["Sampling", "TextFeature", "sampled"]
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """How long to sample, and from what. Numbers of samples are for each source word."""
+
+    samples: int = 100
+    """Samples that count."""
+    burn_in: int = 500
+    """Samples before that; the temperature falls during these."""
+    hot: float = 1.0
+    """Temperature at the start: derivations are drawn by exp(score / temperature)."""
+    cold: float = 0.02
+    """Temperature after the burn-in."""
+    lag: int = 0
+    """Every so many samples of the document one is listed, with its share of all; 0 gives the best derivation met."""
+    merge: float = 0.4
+    """Share of the operator MERGE-SPLIT."""
+    reorder: float = 0.4
+    """Share of the operator REORDER."""
+    retranslate: float = 0.2
+    """Share of the operator RETRANSLATE."""
+    width: int = 0
+    """Translations of a phrase that every neighbourhood has; of the others, number i (best first) is in it with the
+    chance width / (i + 1) and weighs as much more, so that the distribution stays the same. 0: all are in it."""
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if (
+            self.samples < 1
+            or self.burn_in < 0
+            or self.lag < 0
+            or self.width < 0
+            or not 0 < self.cold <= self.hot < float("inf")
+        ):
+            raise OptionError(f"expected samples, and a temperature that does not rise and stays above 0, found {self}")
+        shares = (self.merge, self.reorder, self.retranslate)
+        if not (min(shares) >= 0 and 0 < sum(shares) < float("inf")):
+            raise OptionError(f"expected shares of operators that are not negative nor all zero, found {shares}")
+        if not 0 <= self.seed < 2**64:
+            raise OptionError(f"expected a seed of at least 0, found {self.seed}")
+
+    @classmethod
+    def of_model(cls, samples: int = 100, *, temperature: float = 1.0, lag: int = 1, seed: int = 0) -> Sampling:
+        """Samples of the model itself, for its distribution or minimum Bayes risk."""
+        return cls(samples=samples, burn_in=100, hot=temperature, cold=temperature, lag=lag, seed=seed)
+
+
+class TextFeature(Protocol):
+    """A feature of a whole sentence or document: any object with a name and this method.
+
+    A document without a name of its own is one sentence. The method is called for every sample that would change a
+    text, so it should be quick.
+    """
+
+    @property
+    def name(self) -> str:
+        """For messages."""
+        ...
+
+    def score(self, sources: Sequence[str], targets: Sequence[str]) -> float:
+        """The value for a document; its model score is multiplied by exp(weight x value)."""
+        ...
+
+
+class _Whole:
+    """Asks text features, for one document."""
+
+    def __init__(self, sources: Sequence[str], features: Sequence[tuple[TextFeature, float]]) -> None:
+        self.sources, self.features = sources, features
+        self.targets = [""] * len(sources)
+        self.asked = (0, "")
+
+    def score(self, place: int, text: str) -> float:
+        """The weighted sum if one sentence had another text."""
+        self.asked, old = (place, text), self.targets[place]
+        self.targets[place] = text
+        try:
+            return sum(weight * feature.score(self.sources, self.targets) for feature, weight in self.features)
+        finally:
+            self.targets[place] = old
+
+    def keep(self) -> None:
+        """The last text asked about stands."""
+        self.targets[self.asked[0]] = self.asked[1]
+
+
+def sampled(
+    decoder: Decoder,
+    lines: Sequence[str],
+    sampling: Sampling | None = None,
+    *,
+    size: int = 1_000_000,
+    features: bool = False,
+    phrases: bool = False,
+    distinct: bool = True,
+    weights: Weights | None = None,
+    documents: Sequence[int] | None = None,
+    text_features: Sequence[tuple[TextFeature, float]] = (),
+) -> Candidates:
+    """Translations by sampling: the best derivation met, or with `lag` a list of those sampled.
+
+    In a list `totals` are logarithms of shares, so that `mbr(found, metric)` minimises the risk under the samples.
+    `documents` has the number of lines of each document; `text_features` (each with its weight) look at these as a
+    whole. With a seed the result is the same on any number of threads.
+    """
+    plan = sampling or Sampling()
+    bounds = _bounds(documents, len(lines))
+    wholes = [_Whole(lines[a:b], text_features) for a, b in bounds] if text_features else None
+    settings = replace(decoder._settings(), size=size, distinct=distinct, features=features)
+    ready = decoder._native_weights(weights)
+    columns = sample_translations(
+        decoder._system, Texts(list(lines)), ready, settings, plan, bounds, wholes, decoder.threads
+    )
+    return decoder._candidates(columns, Texts([str(i) for i in range(len(lines))]), phrases)
+
+
+def _bounds(documents: Sequence[int] | None, lines: int) -> list[tuple[int, int]]:
+    if documents is None:
+        return [(line, line + 1) for line in range(lines)]
+    if any(count < 1 for count in documents) or sum(documents) != lines:
+        raise OptionError(f"expected documents of {lines} lines in all, found {sum(documents)}")
+    ends = [sum(documents[: i + 1]) for i in range(len(documents))]
+    return list(zip([0, *ends[:-1]], ends, strict=True))

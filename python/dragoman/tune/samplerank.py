@@ -1,0 +1,221 @@
+"""SampleRank (Haddow, Arun and Koehn 2011): weights are learned while derivations are sampled; nothing is decoded.
+
+A chain holds one derivation for each sentence of a batch. A sample changes one of them a little; whenever the batch's
+BLEU and the model rank the sampled derivation and the best one nearby differently, the weights move.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, Protocol, runtime_checkable
+
+import numpy as np
+
+from dragoman.errors import InputError, OptionError
+from dragoman.files import read_text
+from dragoman.tune._learning import check, padded
+from dragoman.tune.base import Limits, Pool, Session
+from dragoman.tune.folder import Epochs
+from dragoman.types import F64, I64, Metric, Source, Weights
+
+__all__ = ["Chains", "Rankable", "SampleRank", "batches"]
+
+
+class Ranker(Protocol):
+    """A text and its references, ready to be sampled."""
+
+    def epoch(
+        self,
+        weights: Weights,
+        start: F64,
+        fixed: Sequence[int],
+        shards: Sequence[Sequence[Sequence[int]]],
+        tuner: SampleRank,
+        seed: int,
+        first: int,
+    ) -> tuple[F64, F64, Mapping[str, float]]:
+        """One epoch of all chains: mixed weights, sum of all collected weights, figures."""
+        ...
+
+
+@runtime_checkable
+class Rankable(Protocol):
+    """A source whose derivations can be sampled, such as our decoder over a text."""
+
+    def ranker(self, references: Sequence[Sequence[str]], lowercase: bool) -> Ranker:
+        """Gets ready for SampleRank."""
+        ...
+
+
+@dataclass(frozen=True)
+class SampleRank:
+    """SampleRank and its options.
+
+    For a sampled derivation y' and the oracle y+ of its neighbourhood, if gain and model rank them differently:
+    w += min(b / |a|^2, c) a, a = h(y+) - h(y'), b = m (gain(y+) - gain(y')) - (score(y+) - score(y')), m = gain(y+).
+    (The paper prints gain(y') as the last term of b, where its equation 6 has score(y').)
+
+    >>> SampleRank().chains
+    8
+    """
+
+    chains: int = 8
+    """Chains that learn apart, each on its own part of the text; their weights are averaged after every epoch."""
+    samples: int = 500
+    """Samples for each sentence that are learned from."""
+    burn_in: int = 100
+    """Samples for each sentence before that."""
+    batch: int = 0
+    """Sentences whose common BLEU is the gain; 0 is all of a chain's, as in the paper."""
+    c: float = 0.01
+    """Largest step."""
+    scale: float = 100.0
+    """What a perfect gain is: 100 as the authors ran it, or 1. Steps and margins depend on it."""
+    smooth: float = 0.01
+    """Added to all counts of BLEU."""
+    oracle: Literal["hope", "gain"] = "hope"
+    """y+: largest gain + score, or largest gain."""
+    margin: bool = True
+    """Whether m is the oracle's gain; else it is 1."""
+    temperature: float = 1.0
+    """Derivations are drawn by exp(score / temperature)."""
+    merge: float = 0.2
+    """Share of the operator MERGE-SPLIT."""
+    reorder: float = 0.6
+    """Share of the operator REORDER."""
+    retranslate: float = 0.2
+    """Share of the operator RETRANSLATE."""
+    width: int = 3
+    """Translations of a phrase that every neighbourhood has; of the others, number i (best first) is in it with the
+    chance width / (i + 1) and weighs as much more, so that the distribution stays the same. 0: all are in it."""
+    visit: int = 8
+    """Samples in a row that one sentence gives before another one is drawn; more of them are a little faster."""
+    average: Literal["all", "epoch", "none"] = "all"
+    """The answer: mean of the weights after every sample of all epochs, of the last epoch, or the mixed weights."""
+    documents: str = ""
+    """A file with the name of each line's document: batches then have whole documents."""
+    clock: bool = False
+    """Measures the time that gains take (`gain_time` in the trace)."""
+
+    def __post_init__(self) -> None:
+        shares = (self.merge, self.reorder, self.retranslate)
+        check(
+            "SampleRank",
+            chains=self.chains > 0,
+            samples=self.samples > 0,
+            burn_in=self.burn_in >= 0,
+            batch=self.batch >= 0,
+            c=self.c > 0,
+            scale=self.scale > 0,
+            smooth=self.smooth > 0,
+            oracle=self.oracle in {"hope", "gain"},
+            temperature=self.temperature > 0,
+            merge=min(shares) >= 0 and sum(shares) > 0,
+            width=self.width >= 0,
+            visit=self.visit > 0,
+            average=self.average in {"all", "epoch", "none"},
+        )
+
+    @property
+    def name(self) -> str:
+        """SampleRank."""
+        return "samplerank"
+
+    @property
+    def never_worse(self) -> bool:
+        """No promise."""
+        return False
+
+    def session(self, pool: Pool, limits: Limits, seed: int) -> Session:  # noqa: ARG002 - the protocol's
+        """There is none over fixed lists."""
+        raise OptionError("SampleRank samples derivations of a model: use --model instead of --nbest")
+
+
+def batches(documents: Sequence[I64], order: I64, chains: int, size: int) -> list[list[list[int]]]:
+    """Deals documents in an order to chains; each chain's are cut into batches of at least `size` lines (0: one batch).
+
+    >>> batches([np.array([0, 1]), np.array([2]), np.array([3])], np.array([2, 0, 1]), 2, 1)
+    [[[3], [2]], [[0, 1]]]
+    """
+    dealt: list[list[list[int]]] = []
+    for chain in range(chains):
+        own: list[list[int]] = [[]]
+        for number in order[chain::chains]:
+            if size and len(own[-1]) >= size:
+                own.append([])
+            own[-1].extend(int(line) for line in documents[int(number)])
+        dealt.append([batch for batch in own if batch])
+    return dealt
+
+
+class Chains:
+    """Epochs of SampleRank."""
+
+    def __init__(
+        self,
+        source: Source,
+        references: Sequence[Sequence[str]],
+        metric: Metric,
+        tuner: SampleRank,
+        fixed: Sequence[str],
+        seed: int,
+    ) -> None:
+        if not isinstance(source, Rankable):
+            raise OptionError("SampleRank needs a source whose derivations can be sampled, such as a model's decoder")
+        if metric.name != "BLEU" or getattr(metric, "order", 4) != 4:
+            raise OptionError(f"SampleRank maximises BLEU up to 4-grams, not {metric.name}")
+        if getattr(metric, "tokenize", "none") != "none":
+            raise OptionError("SampleRank compares words as the model has them: use the metric bleu:tokenize=none")
+        self.tuner, self.fixed, self.seed = tuner, fixed, seed
+        self.documents = _documents(tuner.documents, len(source))
+        self.chains = min(tuner.chains, len(self.documents))
+        self.ranker = source.ranker(references, bool(getattr(metric, "lowercase", False)))
+
+    def begin(self, now: Epochs) -> None:
+        """Nothing to take up: the memory has it all."""
+
+    def end(self) -> None:
+        """Nothing to tidy up."""
+
+    def epoch(self, now: Epochs) -> dict[str, float]:
+        """One pass over all sentences by all chains."""
+        began = time.monotonic()
+        order = np.random.default_rng([self.seed, now.epoch]).permutation(len(self.documents))
+        shards = batches(self.documents, order, self.chains, self.tuner.batch)
+        start = padded(np.asarray(now.memory.get("plain", now.weights), dtype=np.float64), len(now.names))
+        fixed = [place for name in self.fixed if (place := now.names.get(name)) is not None]
+        mixed, collected, figures = self.ranker.epoch(
+            now.named, start, fixed, shards, self.tuner, self.seed, now.epoch * self.chains
+        )
+        width, count = len(now.names), figures["collected"]
+        mixed, collected = padded(mixed, width), padded(collected, width)
+        if self.tuner.average == "all":
+            collected = collected + padded(np.asarray(now.memory.get("sum", np.zeros(0)), dtype=np.float64), width)
+            count += float(now.memory.get("count", 0.0))
+        now.memory |= {"plain": mixed, "sum": collected, "count": count}
+        now.weights = mixed if self.tuner.average == "none" else collected / count
+        return {**_record(figures, self.documents), "updating": round(time.monotonic() - began, 3)}
+
+
+def _record(figures: Mapping[str, float], documents: Sequence[I64]) -> dict[str, float]:
+    """What a trace tells: means where sums mean nothing."""
+    lines, learned = sum(map(len, documents)), max(figures["collected"], 1.0)
+    told: dict[str, Any] = {name: figures[name] for name in ("samples", "moves", "updates", "capped")}
+    told |= {"gain": figures["gain"] / lines, "oracle_gain": figures["oracle"] / learned}
+    told |= {"probed": figures["probed"] / max(figures["members"], 1.0)}
+    told |= {"sampling": round(figures["time"], 3), "gain_time": round(figures["gain_time"], 3)}
+    return told
+
+
+def _documents(path: str, lines: int) -> list[I64]:
+    """The lines of each document: neighbours with the same name; without a file every line is one."""
+    if not path:
+        return [np.array([line], dtype=np.int64) for line in range(lines)]
+    names = read_text(Path(path))
+    if len(names) != lines:
+        raise InputError(f"{path}: expected {lines} lines, one for each sentence, found {len(names)}", path)
+    cuts = [line for line in range(1, lines) if names[line] != names[line - 1]]
+    return [np.asarray(part, dtype=np.int64) for part in np.split(np.arange(lines), cuts)]
