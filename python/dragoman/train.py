@@ -58,7 +58,7 @@ class Options:
     """Weight of the back-off in the smoothing of orientations."""
     smoothing: str = "none"
     """Of phrase translation probabilities: none, kneser-ney, good-turing."""
-    top: int | None = None
+    top: int | None = 100
     """Rules kept for each source phrase."""
     significance: str | None = None
     """Rules kept by Fisher's exact test: a+e, a-e, or a number."""

@@ -48,7 +48,13 @@ __all__ = ["train"]
 @click.option(
     "--smoothing", type=click.Choice(["none", "kneser-ney", "good-turing"]), default="none", show_default=True
 )
-@click.option("--top", type=click.IntRange(min=1), help="Rules kept for each source phrase.  [default: all]")
+@click.option(
+    "--top",
+    type=click.IntRange(min=0),
+    default=100,
+    show_default=True,
+    help="Rules kept for each source phrase; 0 for all.",
+)
 @click.option("--significance", metavar="LEVEL", help="Drop rules by Fisher's exact test: a+e, a-e or a number.")
 @click.option("--order", default=5, show_default=True, type=click.IntRange(min=1), help="Order of the language model.")
 @click.option("--lm-text", multiple=True, metavar="FILE...", help="More target text for the language model.")
@@ -81,7 +87,7 @@ def train(
     length: int,
     reordering: tuple[str, ...],
     smoothing: str,
-    top: int | None,
+    top: int,
     significance: str | None,
     order: int,
     lm_text: tuple[str, ...],
@@ -109,7 +115,7 @@ def train(
         length=length,
         reordering=reordering,
         smoothing=smoothing,
-        top=top,
+        top=top or None,
         significance=significance,
         order=order,
         lm_text=lm_text,
