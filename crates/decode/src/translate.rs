@@ -91,7 +91,8 @@ pub fn search<T>(
     let sentence = Sentence::new(input, &system.vocabulary);
     let options: Options = Collector::new(system, &sentence, weights, target, settings.choice).collect();
     let stacks = RefCell::new(Stacks::default());
-    let context = Context { sentence: &sentence, options: &options, weights, stacks: &stacks, memory: MEMORY };
+    let context =
+        Context { sentence: &sentence, options: &options, weights, stacks: &stacks, memory: MEMORY };
     let ready = Ready::new(system, context, target);
     let mut graph = Search::new(&ready, settings.limits).run();
     if graph.finals.is_empty() && target.is_none() {

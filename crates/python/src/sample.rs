@@ -1,4 +1,4 @@
-//! The sampler: translations by sampling, and SampleRank.
+//! The sampler: translations by sampling, and `SampleRank`.
 
 use crate::columns::Texts;
 use crate::decode::{Batch, Columns, NativeSystem, NativeWeights, PySettings, pool, read};
@@ -38,7 +38,8 @@ struct Asked {
 
 impl Whole for Asked {
     fn score(&mut self, sentence: usize, text: &str) -> Result<f64> {
-        let value = Python::attach(|py| self.object.call_method1(py, "score", (sentence, text))?.extract::<f64>(py));
+        let value =
+            Python::attach(|py| self.object.call_method1(py, "score", (sentence, text))?.extract::<f64>(py));
         match value {
             Ok(value) if !value.is_nan() => Ok(value),
             Ok(value) => {
@@ -98,7 +99,8 @@ pub fn sample_translations<'py>(
     let (wanted, marked) = (settings.settings(), settings.markup());
     let one = |number: usize| -> std::result::Result<Vec<Translation>, (Error, Option<PyErr>)> {
         let (from, to) = documents[number];
-        let inputs = (from..to).map(|i| read(lines.inner.get(i), marked, None)).collect::<Result<Vec<Input>>>();
+        let inputs =
+            (from..to).map(|i| read(lines.inner.get(i), marked, None)).collect::<Result<Vec<Input>>>();
         let inputs = inputs.map_err(|error| (error, None))?;
         let object = wholes.as_ref().map(|wholes| Python::attach(|py| wholes[number].clone_ref(py)));
         let mut asked = object.map(|object| Asked { object, error: None });
@@ -110,7 +112,13 @@ pub fn sample_translations<'py>(
             (Err(error), why) => Err((at_lines(error, from), why)),
         }
     };
-    let all = || (0..documents.len()).into_par_iter().with_max_len(1).map(one).collect::<std::result::Result<Vec<_>, _>>();
+    let all = || {
+        (0..documents.len())
+            .into_par_iter()
+            .with_max_len(1)
+            .map(one)
+            .collect::<std::result::Result<Vec<_>, _>>()
+    };
     let done = py.detach(|| match threads {
         None => all(),
         Some(count) => pool(count).map_err(|error| (error, None))?.install(all),
@@ -131,7 +139,7 @@ fn at_lines(error: Error, from: usize) -> Error {
     }
 }
 
-/// How SampleRank learns, read from the fields of a Python object.
+/// How `SampleRank` learns, read from the fields of a Python object.
 #[derive(FromPyObject)]
 pub struct PyRanking {
     burn_in: usize,
@@ -142,6 +150,7 @@ pub struct PyRanking {
     smooth: f64,
     oracle: String,
     margin: bool,
+    always: bool,
     temperature: f64,
     merge: f64,
     reorder: f64,
@@ -169,6 +178,7 @@ impl PyRanking {
             add: self.smooth,
             oracle,
             margin: self.margin,
+            always: self.always,
             temperature: self.temperature,
             mix: Mix {
                 merge: self.merge,
@@ -186,7 +196,7 @@ impl PyRanking {
 /// What an epoch gives: mixed weights, sum of all collected weights, and figures by name.
 type Ranked<'py> = (Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<f64>>, BTreeMap<&'static str, f64>);
 
-/// A text and its references, ready for SampleRank.
+/// A text and its references, ready for `SampleRank`.
 #[pyclass(frozen, module = "dragoman._core")]
 pub struct SampleRanker {
     system: Arc<System>,
@@ -198,7 +208,12 @@ pub struct SampleRanker {
 impl SampleRanker {
     /// Sentences of words between blanks, with the references of each; `lower` compares lower-cased words.
     #[new]
-    fn new(system: &NativeSystem, lines: &Texts, references: Vec<Vec<String>>, lower: bool) -> PyResult<Self> {
+    fn new(
+        system: &NativeSystem,
+        lines: &Texts,
+        references: Vec<Vec<String>>,
+        lower: bool,
+    ) -> PyResult<Self> {
         if lines.inner.len() != references.len() {
             return Err(invalid(format!(
                 "expected references for each of {} lines, found {}",

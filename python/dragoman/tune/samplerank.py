@@ -80,6 +80,8 @@ class SampleRank:
     """y+: largest gain + score, or largest gain."""
     margin: bool = True
     """Whether m is the oracle's gain; else it is 1."""
+    always: bool = False
+    """Whether a right ranking by less than the margin b moves the weights, too; else only a wrong one does."""
     temperature: float = 1.0
     """Derivations are drawn by exp(score / temperature)."""
     merge: float = 0.2

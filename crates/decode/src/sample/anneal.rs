@@ -103,8 +103,10 @@ pub fn sample(
     inputs.iter().try_for_each(Input::check)?;
     let sentences: Vec<Sentence<'_>> =
         inputs.iter().map(|input| Sentence::new(input, &system.vocabulary)).collect();
-    let all: Vec<Options> =
-        sentences.iter().map(|s| Collector::new(system, s, weights, None, settings.choice).collect()).collect();
+    let all: Vec<Options> = sentences
+        .iter()
+        .map(|s| Collector::new(system, s, weights, None, settings.choice).collect())
+        .collect();
     let stacks: Vec<RefCell<Stacks>> = inputs.iter().map(|_| RefCell::default()).collect();
     let made = sentences.iter().zip(&all).zip(&stacks);
     let readies: Vec<Ready<'_>> = made
@@ -112,7 +114,8 @@ pub fn sample(
             Ready::new(system, Context { sentence, options, weights, stacks, memory: MEMORY }, None)
         })
         .collect();
-    let mut walk = Walk { members: Vec::new(), plan: *plan, whole, score: 0.0, extra: 0.0, scratch: Scratch::default() };
+    let mut walk =
+        Walk { members: Vec::new(), plan: *plan, whole, score: 0.0, extra: 0.0, scratch: Scratch::default() };
     for ready in &readies {
         walk.join(ready, settings)?;
     }
@@ -252,7 +255,9 @@ fn list(member: Member<'_>, settings: &Settings, plan: &Plan) -> Translation {
     if plan.lag > 0 {
         made.sort_by(|a, b| b.1.total_cmp(&a.1));
         let all: f64 = made.iter().map(|(_, count)| count).sum();
-        made.iter_mut().for_each(|(hypothesis, count)| hypothesis.score = (*count / all).ln());
+        for (hypothesis, count) in &mut made {
+            hypothesis.score = (*count / all).ln();
+        }
     }
     made.truncate(settings.size.max(1));
     let hypotheses = made.into_iter().map(|(hypothesis, _)| hypothesis).collect();

@@ -32,7 +32,8 @@ pub struct Chain<'a> {
 }
 
 /// Nothing of a source is left open, or it could not be covered at all.
-const NO_WAY: &str = "no translation in order of the source meets the demands: given translations overlap or cross a zone";
+const NO_WAY: &str =
+    "no translation in order of the source meets the demands: given translations overlap or cross a zone";
 
 impl<'a> Chain<'a> {
     /// Starts with a gloss: the best option of each word, in order of the source (Haddow et al. 2011, 2.2.2).
@@ -80,7 +81,8 @@ impl<'a> Chain<'a> {
                 let Some((count, after, _)) = best[from + size] else { continue };
                 for option in first..last {
                     let score = after + judge.option(self.ready, &mut self.known, option);
-                    let better = |(c, s, _): (usize, f64, u32)| count + 1 > c || (count + 1 == c && score > s);
+                    let better =
+                        |(c, s, _): (usize, f64, u32)| count + 1 > c || (count + 1 == c && score > s);
                     if best[from].is_none_or(better) {
                         best[from] = Some((count + 1, score, option));
                     }

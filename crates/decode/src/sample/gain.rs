@@ -141,7 +141,8 @@ impl References {
                 }
                 for symbol in 1..self.symbols {
                     let child = children.get(&(node as u16, symbol as u16)).copied();
-                    let fallback = if node == 0 { 0 } else { self.step(self.nodes[node].shorter, symbol as u16) };
+                    let fallback =
+                        if node == 0 { 0 } else { self.step(self.nodes[node].shorter, symbol as u16) };
                     self.next[node * self.symbols + symbol] = child.unwrap_or(fallback);
                 }
             }
@@ -355,9 +356,9 @@ impl<'a> Text<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use dragoman_metric::tokenize::Tokenizer;
     use dragoman_metric::Metric;
     use dragoman_metric::bleu::{RefLength, Smoothing};
+    use dragoman_metric::tokenize::Tokenizer;
     use proptest::prelude::*;
 
     fn metric() -> dragoman_metric::bleu::Bleu {

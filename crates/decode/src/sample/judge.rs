@@ -91,11 +91,8 @@ impl Learned {
     /// The weight of a feature.
     #[inline]
     pub fn weight(&self, id: u32) -> f64 {
-        let (values, at) = if id >= OWN {
-            (&self.own_weights, (id - OWN) as usize)
-        } else {
-            (&self.weights, id as usize)
-        };
+        let (values, at) =
+            if id >= OWN { (&self.own_weights, (id - OWN) as usize) } else { (&self.weights, id as usize) };
         values.get(at).copied().unwrap_or(0.0)
     }
 

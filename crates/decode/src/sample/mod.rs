@@ -13,11 +13,14 @@ mod anneal;
 mod bounds;
 mod chain;
 mod cover;
+mod difference;
 mod gain;
 mod hood;
 mod judge;
 mod moves;
 mod rank;
+mod sparse;
+mod tails;
 #[cfg(test)]
 mod tests;
 

@@ -28,7 +28,9 @@ impl Mix {
         if shares.iter().all(|share| *share >= 0.0 && share.is_finite()) && shares.iter().sum::<f64>() > 0.0 {
             return Ok(());
         }
-        Err(Error::Invalid(format!("expected shares of operators that are not negative nor all zero, found {shares:?}")))
+        Err(Error::Invalid(format!(
+            "expected shares of operators that are not negative nor all zero, found {shares:?}"
+        )))
     }
 }
 
@@ -153,7 +155,9 @@ pub fn draw(hood: &Hood, temperature: f64, rng: &mut Generator, shares: &mut Vec
     shares.extend(hood.scores.iter().map(|score| score * sharp));
     hood.lift(shares);
     let top = shares.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    shares.iter_mut().for_each(|share| *share = exp(*share - top));
+    for share in shares.iter_mut() {
+        *share = exp(*share - top);
+    }
     let mut left = unit(rng) * shares.iter().sum::<f64>();
     for (member, share) in shares.iter().enumerate() {
         left -= share;

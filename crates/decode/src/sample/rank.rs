@@ -1,13 +1,14 @@
-//! SampleRank (Haddow et al. 2011): weights are moved while derivations are sampled, whenever the model and BLEU rank
+//! `SampleRank` (Haddow et al. 2011): weights are moved while derivations are sampled, whenever the model and BLEU rank
 //! two members of a neighbourhood differently. Nothing is ever decoded.
 
-use super::bounds::Bounds;
 use super::MEMORY;
+use super::bounds::Bounds;
 use super::chain::Chain;
 use super::gain::{Bleu, References, Tally, Text};
 use super::hood::{Hood, Scratch};
 use super::judge::Learned;
 use super::moves::{Mix, draw};
+use super::sparse::Sparse;
 use crate::feature::{Context, OWN, Stacks};
 use crate::options::{Choice, Collector, Options};
 use crate::search::Ready;
@@ -53,6 +54,8 @@ pub struct RankOptions {
     pub oracle: Oracle,
     /// Whether the margin is multiplied by the oracle's gain.
     pub margin: bool,
+    /// Whether a right ranking by less than the margin moves the weights, too.
+    pub always: bool,
     /// Of the distribution that is sampled from.
     pub temperature: f64,
     /// Of operators.
@@ -150,8 +153,10 @@ pub fn rank(
         inputs.iter().try_for_each(|input| input.check())?;
         let sentences: Vec<Sentence<'_>> =
             inputs.iter().map(|input| Sentence::new(input, &system.vocabulary)).collect();
-        let all: Vec<Options> =
-            sentences.iter().map(|s| Collector::new(system, s, weights, None, options.choice).collect()).collect();
+        let all: Vec<Options> = sentences
+            .iter()
+            .map(|s| Collector::new(system, s, weights, None, options.choice).collect())
+            .collect();
         let stacks: Vec<RefCell<Stacks>> = batch.iter().map(|_| RefCell::default()).collect();
         let made = sentences.iter().zip(&all).zip(&stacks);
         let readies: Vec<Ready<'_>> = made
@@ -181,48 +186,6 @@ pub fn rank(
         worker.run(&mut rng);
     }
     Ok(epoch)
-}
-
-/// A sparse vector that is filled and emptied again and again.
-#[derive(Default)]
-struct Sparse {
-    values: Vec<f64>,
-    own: Vec<f64>,
-    touched: Vec<u32>,
-}
-
-impl Sparse {
-    fn add(&mut self, id: u32, value: f64) {
-        let (values, at) = if id >= OWN {
-            (&mut self.own, (id - OWN) as usize)
-        } else {
-            (&mut self.values, id as usize)
-        };
-        if values.len() <= at {
-            values.resize(at + 1, 0.0);
-        }
-        if values[at] == 0.0 {
-            self.touched.push(id);
-        }
-        values[at] += value;
-    }
-
-    /// Takes out all entries, each feature once.
-    fn drain(&mut self, mut take: impl FnMut(u32, f64)) {
-        self.touched.sort_unstable();
-        self.touched.dedup();
-        for id in self.touched.drain(..) {
-            let place = if id >= OWN {
-                &mut self.own[(id - OWN) as usize]
-            } else {
-                &mut self.values[id as usize]
-            };
-            let value = std::mem::take(place);
-            if value != 0.0 {
-                take(id, value);
-            }
-        }
-    }
 }
 
 /// A batch at work.
@@ -322,11 +285,12 @@ impl<'a> Worker<'a, '_> {
         }
         self.epoch.oracle += best;
         let (better, closer) = (best - gain, self.hood.scores[oracle] - self.hood.scores[sampled]);
+        let margin = if self.options.margin { best } else { 1.0 };
         // Equation 4: the ranks differ. An oracle that is worse by gain would ask for a negative margin.
-        if !(better > 0.0 && closer < 0.0) {
+        let wrong = closer < 0.0 || (self.options.always && closer < margin * better);
+        if better <= 0.0 || !wrong {
             return;
         }
-        let margin = if self.options.margin { best } else { 1.0 };
         self.update(at, oracle, sampled, margin * better - closer);
     }
 

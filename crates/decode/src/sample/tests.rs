@@ -58,7 +58,8 @@ fn system(folder: &std::path::Path, rng: &mut Generator) -> System {
     std::fs::write(path("lm.arpa"), arpa(rng)).unwrap();
     let reordering = vec![("hier".to_owned(), path("orientations"))];
     let (rules, out) = (path("phrases"), folder.join("rules"));
-    import(ImportOptions { rules, reordering, columns: None, out, meta: String::new(), memory: 1 << 24 }).unwrap();
+    import(ImportOptions { rules, reordering, columns: None, out, meta: String::new(), memory: 1 << 24 })
+        .unwrap();
     let parts = [
         part("scores", "TM", &[("columns", "s1"), ("group", "TM")]),
         part("lm", "LM", &[("path", &path("lm.arpa"))]),
@@ -115,7 +116,9 @@ fn features(ready: &Ready<'_>, judge: &mut Learned, phrases: &[u32]) -> FxHashMa
         let seen = step(ready, option, last, coverages.get(coverage));
         let (from, to) = (seen.from, seen.to);
         judge.list(ready, &mut Known::new(ready.options.len()), (&seen, &state), &mut next, &mut rows);
-        rows.iter().for_each(|&(id, value)| *sums.entry(id).or_default() += f64::from(value));
+        for &(id, value) in &rows {
+            *sums.entry(id).or_default() += f64::from(value);
+        }
         std::mem::swap(&mut state, &mut next);
         coverage = coverages.with(coverage, from, to);
         last = to;
@@ -152,7 +155,13 @@ impl Ground {
         let sentence = Sentence::new(&self.input, &self.system.vocabulary);
         let options = Collector::new(&self.system, &sentence, &weights, None, CHOICE).collect();
         let stacks = RefCell::new(Stacks::default());
-        let context = Context { sentence: &sentence, options: &options, weights: &weights, stacks: &stacks, memory: 64 };
+        let context = Context {
+            sentence: &sentence,
+            options: &options,
+            weights: &weights,
+            stacks: &stacks,
+            memory: 64,
+        };
         see(&Ready::new(&self.system, context, None))
     }
 }
@@ -175,7 +184,8 @@ fn check_order(ready: &Ready<'_>, phrases: &[u32], far: usize) {
 #[test]
 fn scores_and_statistics_stay_what_they_are_from_scratch() {
     for (seed, length, far) in [(1, 12, 4), (2, 7, 6), (3, 70, 5)] {
-        Ground::new(seed, length).walk(|ready| walk_and_check(ready, seed, far, steps(), if seed == 2 { &NARROW } else { &MIX }));
+        Ground::new(seed, length)
+            .walk(|ready| walk_and_check(ready, seed, far, steps(), if seed == 2 { &NARROW } else { &MIX }));
     }
 }
 
@@ -203,7 +213,8 @@ fn walk_and_check(ready: &Ready<'_>, seed: u64, far: usize, steps: usize, mix: &
         assert!(hood.scores[hood.current].abs() < 1e-9);
         hood.options(&chain, member, &mut inside);
         let (first, last) = hood.window;
-        let (before, old) = (words(&chain.phrases()[..first]).len(), words(&chain.phrases()[first..last]).len());
+        let (before, old) =
+            (words(&chain.phrases()[..first]).len(), words(&chain.phrases()[first..last]).len());
         chain.take(&mut judge, &mut scratch, &hood, member);
         moves += u64::from(member != hood.current);
         score += hood.scores[member];
@@ -238,13 +249,21 @@ fn check_members(
         let mut phrases = Vec::new();
         hood.options(chain, member, &mut phrases);
         let (first, last) = hood.window;
-        let all: Vec<u32> =
-            chain.phrases()[..first].iter().chain(&phrases).chain(&chain.phrases()[last..]).copied().collect();
+        let all: Vec<u32> = chain.phrases()[..first]
+            .iter()
+            .chain(&phrases)
+            .chain(&chain.phrases()[last..])
+            .copied()
+            .collect();
         let mut want = features(ready, judge, &all);
         let more = total(&want, judge) - total(&old, judge);
         assert!((hood.scores[member] - more).abs() < 1e-4, "{member}: {} {more}", hood.scores[member]);
-        chain.difference(judge, scratch, hood, (member, -1.0), &mut |id, value| *want.entry(id).or_default() += value);
-        old.iter().for_each(|(&id, value)| *want.entry(id).or_default() -= value);
+        chain.difference(judge, scratch, hood, (member, -1.0), &mut |id, value| {
+            *want.entry(id).or_default() += value;
+        });
+        for (&id, value) in &old {
+            *want.entry(id).or_default() -= value;
+        }
         assert!(want.values().all(|value| value.abs() < 1e-4), "{want:?}");
     }
 }
@@ -284,6 +303,7 @@ fn ranking() -> RankOptions {
         add: 0.01,
         oracle: Oracle::Hope,
         margin: true,
+        always: false,
         temperature: 1.0,
         mix: MIX,
         distortion: Some(4),
@@ -338,9 +358,12 @@ fn weights_move_as_the_equations_say() {
     // Nothing is learned without samples, and no step is longer than C allows.
     let idle = run(&RankOptions { samples: 0, ..ranking() });
     assert_eq!((idle.updates, &idle.learned.weights), (0, &ground.values));
+    let always = run(&RankOptions { always: true, ..ranking() });
+    assert!(always.updates > done.updates, "margins are asked for, too");
     let tiny = run(&RankOptions { c: 1e-9, ..ranking() });
     assert_eq!(tiny.capped, tiny.updates);
-    let moved = tiny.learned.weights.iter().zip(&ground.values).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+    let moved =
+        tiny.learned.weights.iter().zip(&ground.values).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
     assert!(moved > 0.0 && moved < 1e-9 * 100.0 * tiny.updates as f64);
     let _ = Bleu::new(1.0, 0.01);
 }
