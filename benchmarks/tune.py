@@ -16,6 +16,7 @@ import json
 import os
 import tempfile
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,6 +31,7 @@ TUNERS = {
     "mert": ("mert:starts=5", ""),
     "pro": ("pro", ""),
     "kbmira": ("kbmira", ""),
+    "lattice-mira": ("lattice-mira", ""),
     "mira": ("mira", ""),
     "adagrad": ("adagrad", ""),
     "adagrad pt,al,lo": ("adagrad", "pt,al,lo"),
@@ -43,7 +45,7 @@ class Setting:
 
     model: Path
     source: list[str]
-    references: list[tuple[str, ...]]
+    references: Sequence[Sequence[str]]
     size: int
 
     def judged(self, features: str, threads: int) -> Judged:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from dragoman.cli.app import _run
+from dragoman.cli import app
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -36,7 +36,7 @@ def cli(capfd: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]
     """Runs the command line and gives exit code, standard output, standard error."""
 
     def run(*arguments: str | Path) -> tuple[int, str, str]:
-        code = _run([str(argument) for argument in arguments])
+        code = app.run([str(argument) for argument in arguments])
         out, err = capfd.readouterr()
         return code, out, err
 

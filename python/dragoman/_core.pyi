@@ -1,6 +1,7 @@
 """The native half of dragoman, typed. Internal: use the public names of the package."""
 
 from collections.abc import Callable, Iterator, Sequence
+from os import PathLike
 from typing import TypeAlias, final
 
 import numpy as np
@@ -15,6 +16,7 @@ __all__ = [
     "ClassTable",
     "CorpusCleaner",
     "JudgedLists",
+    "LatticePool",
     "LinePool",
     "LineWriter",
     "LmMixture",
@@ -38,8 +40,10 @@ __all__ = [
     "lm_convert",
     "lm_estimate",
     "lm_merge",
+    "maxent_train",
     "nbest_stat",
     "normalise_lines",
+    "parse_size",
     "read_gold",
     "read_lines",
     "read_links",
@@ -106,6 +110,7 @@ class LineWriter:
     def finish(self) -> None: ...
     def discard(self) -> None: ...
 
+def parse_size(text: str) -> int: ...
 def write_lines(path: str, lines: Texts) -> None: ...
 
 @final
@@ -200,6 +205,7 @@ def nbest_stat(
 
 _F64: TypeAlias = npt.NDArray[np.float64]
 _I64: TypeAlias = npt.NDArray[np.int64]
+_U32: TypeAlias = npt.NDArray[np.uint32]
 
 @final
 class CandidateLists:
@@ -316,6 +322,58 @@ class MiraRun:
     def visit_native(self, order: _I64, metric: NativeMetric, sign: float, scale: float, unit: str) -> None: ...
     def state(self) -> tuple[_F64, _F64, int, _I64]: ...
     def background(self) -> tuple[_F64, float]: ...
+
+@final
+class LatticePool:
+    """The lattices of the sentences of a tuning text, of one or more rounds, with their references."""
+
+    def __new__(cls, metric: NativeMetric, references: Sequence[Sequence[str]]) -> LatticePool: ...
+    def add(
+        self,
+        round: int,
+        sentences: _I64,
+        nodes: _I64,
+        starts: _I64,
+        tails: _U32,
+        heads: _U32,
+        texts: Texts,
+        row_starts: _I64,
+        columns: _U32,
+        values: _F64,
+    ) -> None: ...
+    def forget(self, round: int) -> None: ...
+    @property
+    def bytes(self) -> int: ...
+    @property
+    def size(self) -> tuple[int, int]: ...
+    def __len__(self) -> int: ...
+    @property
+    def order(self) -> int: ...
+    def save(self, path: str, round: int, names: Names) -> None: ...
+    def load(self, path: str, round: int, names: Names) -> None: ...
+    def total(self, weights: _F64) -> _F64: ...
+    def slopes(self, row: _F64) -> _F64: ...
+    def paths(
+        self, sentence: int, weights: _F64, wishes: Sequence[tuple[float, float]], slopes: _F64
+    ) -> tuple[Texts, _I64, _U32, _F64]: ...
+    def visit(
+        self,
+        order: _I64,
+        weights: _F64,
+        drift: _F64,
+        updates: int,
+        lower: _F64,
+        upper: _F64,
+        background: _F64,
+        count: float,
+        *,
+        oracle: str,
+        prediction: str,
+        c: float,
+        decay: float,
+        feed: str,
+        unit: str,
+    ) -> tuple[_F64, _F64, int, _F64, float, _F64, _F64, int]: ...
 
 @final
 class LinePool:
@@ -501,6 +559,30 @@ def rules_import(
 def rules_score_count(path: str) -> int:
     """How many scores the first line of a Moses phrase table has."""
 
+def maxent_train(
+    rules: str | PathLike[str],
+    classes: tuple[str, str],
+    out: str | PathLike[str],
+    meta: str,
+    model: str,
+    name: str,
+    emphasis: float,
+    least: float,
+    singletons: float,
+    iterations: int,
+    drop_counts: bool,
+    heldout: str | PathLike[str] | None,
+    alpha: float,
+    seed: int,
+) -> tuple[
+    int,
+    int,
+    int,
+    list[tuple[int, bool, float, float]],
+    tuple[float, float, list[float], list[float], list[float], list[float]] | None,
+]:
+    """Trains the Maxent reordering model on a table with counts and writes a table with six columns more."""
+
 @final
 class RuleTable:
     """An open rule table."""
@@ -548,7 +630,15 @@ class NativeWeights:
 
 @final
 class NativeSystem:
-    def __new__(cls, tables: list[str], parts: list[tuple[str, str, list[tuple[str, str]]]]) -> NativeSystem: ...
+    def __new__(
+        cls,
+        tables: list[str],
+        parts: list[tuple[str, str, list[tuple[str, str]]]],
+        rules: list[tuple[str, list[str], object]] = ...,
+        states: list[tuple[str, list[str], int, int, bool, object]] = ...,
+    ) -> NativeSystem: ...
+    @property
+    def vocabulary(self) -> Names: ...
     @property
     def names(self) -> Names: ...
     @property
@@ -569,6 +659,9 @@ class NativeSystem:
     def explain(
         self, line: str, weights: NativeWeights, settings: object, demands: _Demands | None = None
     ) -> tuple[float, list[tuple[int, int, str, str, str, list[tuple[int, float]]]]]: ...
+    def lattices(
+        self, lines: Texts, weights: NativeWeights, settings: object, density: float, threads: int | None = None
+    ) -> tuple[_I64, _I64, _U32, _U32, Texts, _I64, _U32, _F64]: ...
     def lattice(
         self, line: str, weights: NativeWeights, settings: object, demands: _Demands | None = None
     ) -> tuple[int, list[int], list[tuple[int, int, str, tuple[int, int], float, list[tuple[int, float]]]]]: ...
@@ -680,3 +773,31 @@ class TruecaseModel:
 
 def truecase_undo(texts: Texts, factored: bool) -> Texts: ...
 def normalise_lines(texts: Texts, form: str) -> Texts: ...
+
+@final
+class TagCounts:
+    """How often each word has each tag."""
+
+    def __new__(cls) -> TagCounts: ...
+    def add_factored(self, path: str, factor: int) -> None: ...
+    def add_files(self, text: str, tags: str) -> None: ...
+    def add_lines(self, lines: Texts, tags: Texts) -> None: ...
+    def __len__(self) -> int: ...
+    @property
+    def tokens(self) -> int: ...
+    @property
+    def tags(self) -> list[str]: ...
+    def write(self, path: str) -> None: ...
+
+def weights_load(path: str, toml: bool) -> tuple[Names, npt.NDArray[np.float64], str | None] | None: ...
+def weights_save(
+    path: str, form: str, names: Names, values: npt.NDArray[np.float64], about: Sequence[tuple[str, str]]
+) -> None: ...
+def names_extend(names: Names, more: Names) -> npt.NDArray[np.uint32]: ...
+def names_find(names: Names, of: Names) -> npt.NDArray[np.int64]: ...
+def names_take(names: Names, ids: npt.NDArray[np.int64]) -> Names: ...
+def names_sets(names: Names) -> tuple[list[str], npt.NDArray[np.uint32]]: ...
+def names_dense(names: Names) -> npt.NDArray[np.bool_]: ...
+def names_match(names: Names, pattern: str) -> npt.NDArray[np.bool_]: ...
+def names_pack(names: Names, count: int) -> bytes: ...
+def names_unpack(bytes: bytes) -> Names: ...

@@ -18,14 +18,16 @@ from typing import Any
 
 import numpy as np
 
+from dragoman import own
 from dragoman._core import NativeSystem, NativeWeights, SampleRanker, TranslationStream
 from dragoman.config import closest
 from dragoman.errors import OptionError
 from dragoman.features import extended
 from dragoman.model import Model, Option, Part, is_file
+from dragoman.own import RuleFeature, StateFeature
 from dragoman.text import Preparation
 from dragoman.tune.samplerank import SampleRank
-from dragoman.types import F64, I64, Candidates, Features, Hypotheses, Metric, Names, Texts, Weights
+from dragoman.types import F64, I64, Candidates, Features, Hypotheses, Lattices, Metric, Names, Texts, Weights
 
 __all__ = ["Arc", "Decoder", "DecoderSource", "Demands", "Derivation", "Lattice", "Phrase", "Search", "mbr"]
 
@@ -115,6 +117,7 @@ class Derivation:
     """Weights times features, and the log probabilities of given translations, which no feature has."""
     phrases: Sequence[Phrase]
     weights: Mapping[str, float] = field(repr=False)
+    """Of the features that fire in it."""
 
     @property
     def text(self) -> str:
@@ -183,15 +186,20 @@ class Decoder:
         features: str | None = None,
         search: Search | None = None,
         threads: int | None = None,
+        extra: Sequence[RuleFeature | StateFeature] = (),
     ) -> None:
         opened = model if isinstance(model, Model) else Model.open(model)
         self.model = extended(opened, features) if features else opened
         tables = [os.fspath(self.model.folder / name) for name in self.model.tables]
-        self._system = NativeSystem(tables, [_native(self.model, part) for part in self.model.parts])
+        rules, states = own.split(extra)
+        self._system = NativeSystem(tables, [_native(self.model, part) for part in self.model.parts], rules, states)
+        self._vocabulary: Names | None = None
+        for _, _, asked in rules:
+            asked.vocabulary = self.vocabulary
         self._names = self._system.names
         self.search = search if search is not None else _wanted(self.model)
         self.threads = threads
-        self._ready: tuple[Weights, NativeWeights] | None = None
+        self._ready: tuple[Weights, F64, NativeWeights] | None = None
         self.weights = self.model.weights if weights is None else weights
         self._native_weights(None)
 
@@ -206,9 +214,16 @@ class Decoder:
         return self._names
 
     @property
+    def vocabulary(self) -> Names:
+        """The target words of the model, by the ids that your own features see."""
+        if self._vocabulary is None:
+            self._vocabulary = self._system.vocabulary
+        return self._vocabulary
+
+    @property
     def dense(self) -> list[str]:
         """The features that every derivation has."""
-        return self.names.to_list()[: self._system.dense]
+        return [self.names[number] for number in range(self._system.dense)]
 
     def translate(
         self,
@@ -271,7 +286,8 @@ class Decoder:
             Phrase(start, end, source, text, origin, _named(names, rows))
             for start, end, source, text, origin, rows in steps
         ]
-        return Derivation(score, phrases, used.to_dict())
+        fired = dict.fromkeys(name for phrase in phrases for name in phrase.features)
+        return Derivation(score, phrases, {name: used[name] for name in fired})
 
     def lattice(
         self,
@@ -336,15 +352,15 @@ class Decoder:
     def _native_weights(self, weights: Weights | None) -> NativeWeights:
         """Weights as the search wants them; those of features that the model cannot have are an error."""
         used = self.weights if weights is None else weights
-        if self._ready is not None and self._ready[0] is used:
-            return self._ready[1]
+        last = self._ready
+        if last is not None and last[0] is used and np.array_equal(last[1], used.values):
+            return last[2]
         name = self._system.unknown(used.names)
         if name is not None:
             known = [*self.dense, *(f"{prefix}:..." for prefix in self._system.sets)]
             raise OptionError(f"the model has no feature `{name}`; {closest(name, known)}")
         ready = self._system.weights(used.names, used.values)
-        if weights is None:
-            self._ready = used, ready
+        self._ready = used, used.values.copy(), ready
         return ready
 
     def _run(
@@ -394,6 +410,21 @@ class DecoderSource:
         settings = replace(self.decoder._settings(), size=self.size, distinct=self.distinct, features=True)
         found = self.decoder._run(self.lines.take(numbers), weights, settings, None, threads=threads)
         return replace(found, ids=Texts([str(number) for number in numbers]))
+
+    def lattices(
+        self, sentences: Sequence[int], weights: Weights, density: float = 0.0, threads: int | None = None
+    ) -> Lattices:
+        """The recombined search graphs of some lines with all features, in columns.
+
+        `density` keeps that many arcs for each source word, those on the best paths (Sixtus & Ortmanns 1999).
+        """
+        decoder, numbers = self.decoder, np.asarray(sentences, dtype=np.int64)
+        nodes, starts, tails, heads, texts, rows, columns, values = decoder._system.lattices(
+            self.lines.take(numbers), decoder._native_weights(weights), decoder._settings(), density,
+            threads or decoder.threads,
+        )  # fmt: skip
+        ids = Texts([str(number) for number in numbers])
+        return Lattices(ids, nodes, starts, tails, heads, texts, Features(self.names, rows, columns, values))
 
     def best(self, weights: Weights) -> Hypotheses:
         """The best translation of every line."""

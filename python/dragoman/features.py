@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +21,7 @@ from dragoman.config import build, closest
 from dragoman.errors import OptionError
 from dragoman.model import Model, Option, Part
 
-__all__ = ["SETS", "extended", "parse"]
+__all__ = ["ABOUT", "SETS", "escaped", "extended", "in_names", "parse"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +166,62 @@ SETS: dict[str, Set] = {
     "sparse-hrm": _SparseHrm(),
 }
 """All sets by name, with the options they have unless told."""
+
+
+ABOUT: dict[str, tuple[str, str, Sequence[str]]] = {
+    "pt": ("each rule", "Green et al. 2013", ["pt:das_haus>the_house"]),
+    "al": (
+        "each linked source word with the words it is linked to, and each source word without a link",
+        "Green et al. 2013",
+        ["al:das>the", "al:ja>", "al:>do"],
+    ),
+    "lo": (
+        "each rule with how it lies towards the phrase before it and the phrase after it: M, S, D, or N (not M)",
+        "Green et al. 2013",
+        ["lo:M.previous:haus>house", "lo:N.next:das>the"],
+    ),
+    "wp": ("each pair of linked words", "Eidelman 2012", ["wp:haus>house"]),
+    "ins": ("each target word without a link, with every source word of its rule", "Eidelman 2012", ["ins:haus>of"]),
+    "tb": ("two consecutive target words", "Eidelman 2012", ["tb:^>the", "tb:the>house", "tb:.>$"]),
+    "pb": (
+        "the classes or tags of the two target words where phrases meet",
+        "Haddow et al. 2011",
+        ["pb:3>17", "pb:^>DT", "pb:NN>$"],
+    ),
+    "bin": (
+        "how often the rule was seen, its lengths, links between frequent words",
+        "Cherry 2013",
+        ["bin:count:3-4", "bin:source:2", "bin:target:3", "bin:length:2>3", "bin:pair:das>the"],
+    ),
+    "sparse-hrm": (
+        "the orientation of a phrase towards the block on top of the stack, with words and classes of both",
+        "Cherry 2013",
+        ["shrm:source.first.M:w80:das", "shrm:top.target.last.D:c20:7", "shrm:between.right:c50:^other"],
+    ),
+}
+"""What fires in each set, who thought of it, and names that it fires."""
+
+
+def escaped(word: str) -> str:
+    """A word as names have it.
+
+    >>> escaped("a_b>c"), escaped("50%")
+    ('a%5Fb%3Ec', '50%25')
+    """
+    return "".join("".join(f"%{b:02X}" for b in c.encode()) if _special(c) else c for c in word)
+
+
+def _special(c: str) -> bool:
+    return c in "%=_>|[]:;^$" or c.isspace() or unicodedata.category(c) == "Cc"
+
+
+def in_names(words: Sequence[str]) -> str:
+    """Words as names have them.
+
+    >>> in_names(["das", "haus"])
+    'das_haus'
+    """
+    return "_".join(map(escaped, words))
 
 
 def parse(spec: str, folder: Path | None = None) -> list[Part]:

@@ -1,8 +1,9 @@
-"""The law book: what every metric and tuner, ours or yours, must satisfy before anything else can rely on it.
+"""The law book: what every metric, tuner and feature, ours or yours, must satisfy before anything else can rely on it.
 
-    from dragoman.testing import check_metric, check_tuner
+    from dragoman.testing import check_feature, check_metric, check_tuner
     check_metric(MyMetric())
     check_tuner(MyTuner())
+    check_feature("model", MyFeature(), lines)
 
 A broken law raises `LawBroken`, which says which law and shows what was found.
 """
@@ -10,17 +11,22 @@ A broken law raises `LawBroken`, which says which law and shows what was found.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from os import PathLike
 
 import numpy as np
 
-from dragoman.errors import TuningError
+from dragoman.decode import Decoder
+from dragoman.errors import OptionError, TuningError
 from dragoman.metrics import External
+from dragoman.model import Model
+from dragoman.own import RuleFeature, StateFeature
 from dragoman.tune.base import Limits, Pool, State, Tuner
 from dragoman.tune.checkpoint import decode_state, encode_state
 from dragoman.tune.run import tune_pool
 from dragoman.types import F64, Candidates, Features, Hypotheses, Metric, Names, Texts, Weights
 
-__all__ = ["LawBroken", "check_metric", "check_tuner", "planted_pool"]
+__all__ = ["LawBroken", "check_feature", "check_metric", "check_tuner", "planted_pool"]
 
 
 class LawBroken(AssertionError):
@@ -253,3 +259,43 @@ def _doubled(pool: Pool) -> Pool:
     rows, old = pool.candidates.features, pool.candidates
     features = Features(rows.names, rows.starts, rows.columns, 2 * rows.values)
     return Pool(Candidates(old.ids, old.starts, old.texts, features), pool.metric, pool.statistics)
+
+
+def check_feature(
+    model: str | PathLike[str] | Model | Decoder, feature: RuleFeature | StateFeature, lines: Sequence[str]
+) -> None:
+    """Raises `LawBroken` unless a feature of yours keeps its contract while a model translates `lines`.
+
+    Laws: it neither fails nor gives anything but finite numbers, as many as it has names; it stays within its state and
+    its values; it depends on its arguments alone, so that equal bytes have equal futures; threads change nothing; and
+    the values of an n-best list, times the weights, are the scores that the search saw.
+    """
+    if isinstance(model, Decoder):
+        model = model.model
+    _law(len(lines) > 0, "there are lines to translate")
+    if isinstance(feature, StateFeature):
+        feature = replace(feature, check=True)
+    try:
+        decoder = Decoder(model, extra=[feature])
+        given = {name: 0.3 - 0.2 * place for place, name in enumerate(feature.names)}
+        weights = Weights.of({**decoder.model.weights.to_dict(), **given})
+        lists = [Decoder(decoder.model, extra=[feature], weights=weights, threads=n).nbest(lines, 20) for n in (1, 2)]
+    except OptionError as error:
+        raise LawBroken(str(error)) from error
+    one, two = lists
+    _law(one.texts == two.texts, "threads change no translation")
+    values = [[found.features.row(i) for i in range(len(found.texts))] for found in lists]
+    _law(values[0] == values[1], "threads change no value, and the same question has the same answer")
+    assert one.totals is not None  # the decoder gives scores
+    scores = one.features.dot(weights)
+    _law(np.allclose(scores, one.totals, rtol=1e-4, atol=1e-3), "weights times values are the score of the search")
+    _check_search(decoder, lines, weights)
+
+
+def _check_search(decoder: Decoder, lines: Sequence[str], weights: Weights) -> None:
+    """The score of the best path in the search is that of its values: no state was joined with an unequal one."""
+    for line in lines[:20]:
+        lattice = decoder.lattice(line, features=True, weights=weights)
+        for arc in lattice.arcs:
+            found = sum(weights[name] * value for name, value in arc.features.items())
+            _law(abs(found - arc.score) < 1e-3 + 1e-4 * abs(found), "arcs of the lattice score what they say", arc)

@@ -1,7 +1,7 @@
 """From parallel text to a model: the whole path as one function. Read this first.
 
-clean -> align -> rules (with reordering) -> lm -> classes -> model.toml. Each step writes its files whole and notes
-that it did, so that a run that was killed goes on with the step it was in.
+clean -> align -> rules (with reordering) -> lm -> classes (-> maxent) -> model.toml. Each step writes its files whole
+and notes that it did, so that a run that was killed goes on with the step it was in.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from dragoman import align, clusters, corpus, lm, rules, toml
+from dragoman import align, clusters, corpus, lm, maxent, rules, toml
 from dragoman._core import VERSION
 from dragoman.align import Links
 from dragoman.eflomal import align_with_eflomal
@@ -26,6 +26,9 @@ from dragoman.steps import Made, Step, Workshop
 __all__ = ["STEPS", "Options", "Step", "Trained", "train"]
 
 STEPS = ("clean", "align", "rules", "lm", "classes")
+"""And `maxent`, for the reordering model of this name."""
+_COUNTS = "rules.counts"
+_MAXENT_CLASSES = 50
 REPORT = "report.json"
 """Time and memory of each step, and what it saw; beside the model, not a part of it."""
 
@@ -50,7 +53,7 @@ class Options:
     length: int = 7
     """Most words of a phrase."""
     reordering: Sequence[str] = ("hier",)
-    """Reordering models: wbe, phrase, hier."""
+    """Reordering models: wbe, phrase, hier, maxent (trained on hier's counts; needs 50 classes)."""
     alpha: float = 10.0
     """Weight of the back-off in the smoothing of orientations."""
     smoothing: str = "none"
@@ -78,6 +81,8 @@ class Options:
             raise OptionError("text with alignments from elsewhere is taken as it is: no tokeniser, case or exclusion")
         if min(self.classes, default=1) < 1:
             raise OptionError(f"expected numbers of classes from 1, found {list(self.classes)}")
+        if "maxent" in self.reordering and _MAXENT_CLASSES not in self.classes:
+            raise OptionError(f"the reordering model maxent needs {_MAXENT_CLASSES} word classes; ask for them")
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,9 +121,9 @@ def train(
         _refuse(folder, made is not None)
     with Workshop(folder, key, old=_files(made), fresh=fresh) as shop:
         run = _Run((Path(source), Path(target)), shop.work, o, progress or (lambda _n, _d, _t: None))
-        for name in STEPS:
+        for name in (*STEPS, *(["maxent"] if "maxent" in o.reordering else [])):
             shop.step(name, lambda name=name: run.step(name))  # type: ignore[misc]
-        files = [file for step in shop.steps for file in step.files if file not in {_SOURCE, _TARGET, _LINKS}]
+        files = [file for step in shop.steps for file in step.files if file not in {_SOURCE, _TARGET, _LINKS, _COUNTS}]
         shop.move_up(files)
         report = {"steps": [asdict(step) for step in shop.steps]}
         write_bytes(folder / REPORT, json.dumps(report, indent=1).encode())
@@ -248,13 +253,18 @@ class _Run:
 
     def _rules(self) -> Made:
         o = self.options
+        out, models = "rules", o.reordering
+        if "maxent" in models:
+            # Its counts are hier's, whose columns the table has then, too.
+            out, models = _COUNTS, [*dict.fromkeys(m if m != "maxent" else "hier" for m in models)]
         report = rules.extract(
             *self._sides,
             self.work / _LINKS,
-            self.work / "rules",
+            self.work / out,
             length=o.length,
             longest=250 if o.alignments else max(o.corpus.longest, 1),
-            reordering=o.reordering,
+            reordering=models,
+            orientation_counts=out == _COUNTS,
             alpha=o.alpha,
             smoothing=o.smoothing,
             top=o.top,
@@ -263,7 +273,7 @@ class _Run:
         )
         if not report.rules:
             raise InputError(f"{self.given[0]}: no rule could be extracted from this text", str(self.given[0]))
-        return ["rules"], asdict(report)
+        return [out], asdict(report)
 
     def _lm(self) -> Made:
         o = self.options
@@ -298,6 +308,13 @@ class _Run:
             write_text(self.work / f"{side}.words", [f"{word}\t{count}" for word, count in counts.frequent()])
             files.append(f"{side}.words")
         return files, {"likelihood": means}
+
+    def _maxent(self) -> Made:
+        classes = [self.work / f"{side}.{_MAXENT_CLASSES}.classes" for side in ("source", "target")]
+        report = maxent.train(
+            self.work / _COUNTS, (classes[0], classes[1]), self.work / "rules", drop_counts=True, seed=self.options.seed
+        )
+        return ["rules"], asdict(report)
 
 
 def _seal(folder: Path, o: Options, files: Sequence[str], made: dict[str, Any]) -> Model:
@@ -344,4 +361,4 @@ def _features(reordering: Sequence[str]) -> tuple[list[Part], dict[str, float]]:
 
 
 def _top(model: str) -> str:
-    return "stack" if model == "hier" else "phrase"
+    return "stack" if model in {"hier", "maxent"} else "phrase"

@@ -19,6 +19,8 @@ __all__ = [
     "Candidates",
     "Features",
     "Hypotheses",
+    "LatticeSource",
+    "Lattices",
     "Metric",
     "Names",
     "References",
@@ -188,6 +190,31 @@ class Candidates:
         return best_per_group(self.features.dot(weights), self.starts)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Lattices:
+    """Lattices of some sentences, in columns: every path from node 0 to the last node is a translation.
+
+    The arcs of lattice s are those from `starts[s]` up to `starts[s + 1]`, in order of their heads; each leads from a
+    node to a higher one, so that parts of translations with the same future can be shared. A lattice without nodes
+    has no translation; one with a single node has the empty one.
+    """
+
+    ids: Texts
+    nodes: I64
+    """Number of nodes of each lattice."""
+    starts: I64
+    tails: U32
+    heads: U32
+    texts: Texts
+    """The words of each arc, between blanks."""
+    features: Features
+    """A row an arc; those of a path add up."""
+
+    def __len__(self) -> int:
+        """Number of sentences."""
+        return len(self.nodes)
+
+
 @runtime_checkable
 class References(Protocol):
     """The references of some sentences, digested once."""
@@ -260,4 +287,15 @@ class Source(Protocol):
 
     def best(self, weights: Weights) -> Hypotheses:
         """The best translation of every sentence, in order; an empty text where there is none."""
+        ...
+
+
+@runtime_checkable
+class LatticeSource(Source, Protocol):
+    """A source that can give whole lattices instead of lists, for tuners that ask for them."""
+
+    def lattices(
+        self, sentences: Sequence[int], weights: Weights, density: float = 0.0, threads: int | None = None
+    ) -> Lattices:
+        """The lattices of some sentences, pruned to about `density` arcs for each source word (0: not at all)."""
         ...

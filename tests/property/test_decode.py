@@ -11,14 +11,17 @@ from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from tests import slow_decode as slow
 
 from dragoman import lm, rules
-from dragoman.decode import Decoder, Demands, Lattice, Search
+from dragoman._core import LatticePool
+from dragoman.decode import Decoder, DecoderSource, Demands, Lattice, Search
 from dragoman.errors import OptionError
+from dragoman.metrics import Bleu
 from dragoman.model import Part, seal
 from dragoman.types import Candidates
 
@@ -264,6 +267,51 @@ def test_paths_of_the_lattice_are_the_derivations(
         assert text == wanted and close(score, best)
     for arc in lattice.arcs:
         assert close(arc.score, sum(pair.slow.weights[name] * value for name, value in arc.features.items()))
+
+
+def worth(text: str, reference: str, slopes: list[float]) -> float:
+    """Linearised BLEU by its definition: words and unclipped matches."""
+    words, theirs = text.split(), reference.split()
+    total = slopes[0] * len(words)
+    for n in range(1, len(slopes)):
+        known = {tuple(theirs[i : i + n]) for i in range(len(theirs) - n + 1)}
+        total += slopes[n] * sum(tuple(words[i : i + n]) in known for i in range(len(words) - n + 1))
+    return total
+
+
+@settings(max_examples=EXAMPLES)
+@given(systems, st.integers(1, 5), limits, st.sampled_from([(1, 1), (1, -1), (0, 1), (0, -1), (1, 0)]))
+def test_hope_and_fear_are_those_of_all_derivations(
+    folder: Path, options: dict[str, int], length: int, limit: int, wish: tuple[int, int]
+) -> None:
+    pair = make(fresh(folder), **options)  # type: ignore[arg-type]
+    words = sentence(options["seed"], length)
+    rng, (model, gain) = random.Random(options["seed"]), wish
+    every = tried(pair, words, limit)
+    reference = " ".join(rng.choice(every).text.split()[::-1][:3] + rng.choice(every).text.split())
+    slopes = [rng.uniform(-1, 1) for _ in range(5)]
+    best = max(model * d.score + gain * worth(d.text, reference, slopes) for d in every)
+    pair.decoder.search = replace(WIDE, distortion=limit)
+    source = DecoderSource(pair.decoder, [" ".join(words)])
+    weights = pair.decoder.weights.align(source.names)
+
+    def found(density: float) -> tuple[str, float, int]:
+        lattices = source.lattices([0], pair.decoder.weights, density)
+        rows, pool = lattices.features, LatticePool(Bleu(tokenize="none")._native, [[reference]])
+        pool.add(
+            0, np.zeros(1, dtype=np.int64), lattices.nodes, lattices.starts, lattices.tails, lattices.heads,
+            lattices.texts, rows.starts, rows.columns, rows.values,
+        )  # fmt: skip
+        texts, _, places, values = pool.paths(0, weights, [wish], np.array(slopes))
+        assert len(texts) == 1
+        return texts[0], float(values @ weights[places]), len(lattices.texts)
+
+    text, score, arcs = found(0.0)
+    assert close(model * score + gain * worth(text, reference, slopes), best)
+    _, pruned, fewer = found(2.0)
+    assert fewer <= arcs
+    if wish == (1, 0):
+        assert close(pruned, best), "the best path stays"
 
 
 @settings(max_examples=EXAMPLES // 2)

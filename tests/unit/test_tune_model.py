@@ -53,7 +53,7 @@ def tune(folder: Path, out: Path, *more: str) -> list[str]:
     return ["tune", *given, "--out", str(out), "--size", "100", "--epochs", "3", *more]
 
 
-@pytest.mark.parametrize("tuner", ["kbmira", "pro", "mert:starts=2", "adagrad:rate=0.2", "mira"])
+@pytest.mark.parametrize("tuner", ["kbmira", "pro", "mert:starts=2", "adagrad:rate=0.2", "mira", "lattice-mira"])
 def test_bad_weights_become_good_ones(cli: Cli, folder: Path, tmp_path: Path, tuner: str) -> None:
     held_out = ["--held-out", str(folder / "test.de"), "--held-out-refs", str(folder / "test.en")]
     code, out, err = cli(*tune(folder, tmp_path / "t", "--tuner", tuner, "--json", *held_out))
@@ -124,7 +124,7 @@ def test_errors_come_before_the_work(cli: Cli, folder: Path, tmp_path: Path) -> 
         assert (code, message in err) == (want, True), (arguments, err)
 
 
-@pytest.mark.parametrize("tuner", ["kbmira", "mert:starts=2", "adagrad:rate=0.2", "mira"])
+@pytest.mark.parametrize("tuner", ["kbmira", "mert:starts=2", "adagrad:rate=0.2", "mira", "lattice-mira"])
 def test_kill_and_resume(folder: Path, tmp_path: Path, tuner: str) -> None:
     """Killed at moments that are spread over the run, it ends with the weights of a run that was not."""
     base = [sys.executable, "-c", "from dragoman.cli import main; main()"]

@@ -10,10 +10,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from dragoman import nbest
 from dragoman.errors import InputError, OptionError, TuningError
 from dragoman.metrics import External
 from dragoman.testing import planted_pool
 from dragoman.tune import Judged, Mert, Mira, Online, Plan, Pool, Pro, TunedSource, Tuner, tune_source
+from dragoman.tune.growing import GrowingPool
 from dragoman.tune.updaters import AdaGrad, Arow, PassiveAggressive, Sgd, updater_of
 from dragoman.types import F64, Candidates, Hypotheses, Names, Texts, Weights
 
@@ -313,3 +315,41 @@ def test_what_never_got_better_than_its_start_says_so() -> None:
     found = tune_source(setting, METRIC, Online(rate=1e-9), good, Plan(epochs=1))
     assert found.best == 0
     assert any("no epoch was better" in warning for warning in found.warnings)
+
+
+def test_a_pool_on_disk_is_the_same_pool(tmp_path: Path) -> None:
+    """Round after round, with and without room in memory, and against lists joined in the plain way."""
+    setting = judged(size=9)
+    rng = np.random.default_rng(1)
+    references: list[tuple[str, ...]] = [()] * 60
+    names = setting.source.names
+    kept, mapped = (GrowingPool(names, references, METRIC, room, tmp_path) for room in (1 << 30, 3000))
+    lists = []
+    for _ in range(4):
+        found = setting.source.candidates(range(60), Weights(names, rng.normal(size=len(names))))
+        lists.append(found)
+        assert kept.add(found) == mapped.add(found)
+    assert mapped.on_disk and not kept.on_disk
+    assert kept.add(lists[1]) == 0
+    plain = Pool.judge(
+        nbest.join([part.take(np.flatnonzero(np.diff(part.starts))) for part in lists]), references[:59], METRIC
+    )
+    for pool in (kept.pool(), mapped.pool()):
+        assert pool.candidates.ids == plain.candidates.ids
+        assert np.array_equal(pool.statistics, plain.statistics)
+        for array in ("starts", "columns", "values"):
+            assert np.array_equal(getattr(pool.candidates.features, array), getattr(plain.candidates.features, array))
+    assert [file.suffix for file in next(tmp_path.glob("pool-*")).iterdir()] == [".npy"] * 5
+    mapped.close()
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_run_with_its_pool_on_disk_finds_the_same_weights(tmp_path: Path) -> None:
+    found = [
+        values(
+            tune_source(judged(), METRIC, Mira.kbmira(), start(judged()), Plan(epochs=3, memory=room), folder=tmp_path)
+        )
+        for room in (1, 1 << 30)
+    ]
+    assert np.array_equal(found[0], found[1])
+    assert not list(tmp_path.glob("pool-*"))

@@ -254,6 +254,25 @@ impl Drop for Output {
     }
 }
 
+/// Reads from part of a file, whoever else reads it at the same time.
+pub fn read_at(file: &File, bytes: &mut [u8], at: u64) -> io::Result<()> {
+    #[cfg(unix)]
+    return std::os::unix::fs::FileExt::read_exact_at(file, bytes, at);
+    #[cfg(windows)]
+    {
+        let (mut bytes, mut at) = (bytes, at);
+        while !bytes.is_empty() {
+            let count = std::os::windows::fs::FileExt::seek_read(file, bytes, at)?;
+            if count == 0 {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+            bytes = &mut bytes[count..];
+            at += count as u64;
+        }
+        Ok(())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

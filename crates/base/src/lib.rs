@@ -2,13 +2,19 @@
 //! line-by-line I/O with errors that name file and line, and reproducible random streams.
 
 pub mod error;
+pub mod frozen;
+pub mod hash;
 pub mod io;
 pub mod names;
+pub mod number;
 pub mod random;
+pub mod size;
 pub mod sparse;
 pub mod texts;
 
 pub use error::{Error, Result};
+pub use frozen::Frozen;
 pub use names::Names;
+pub use size::parse_size;
 pub use sparse::Rows;
 pub use texts::Texts;

@@ -19,6 +19,13 @@ impl Texts {
         Self::default()
     }
 
+    /// An empty column with room for `count` strings of `bytes` bytes in all.
+    pub fn with_capacity(count: usize, bytes: usize) -> Self {
+        let mut offsets = Vec::with_capacity(count + 1);
+        offsets.push(0);
+        Self { bytes: String::with_capacity(bytes), offsets }
+    }
+
     /// Number of strings.
     pub fn len(&self) -> usize {
         self.offsets.len() - 1

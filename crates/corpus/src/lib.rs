@@ -5,6 +5,7 @@ pub mod clean;
 pub mod filter;
 pub mod normalise;
 pub mod read;
+pub mod tags;
 mod tmx;
 pub mod truecase;
 
@@ -12,6 +13,7 @@ pub use clean::{Cleaner, Options};
 pub use filter::{Bars, Limits, Reason, Report};
 pub use normalise::{Form, key, normalise};
 pub use read::{Form as FileForm, Input, Source};
+pub use tags::TagCounts;
 pub use truecase::{Counter, Truecaser, undo};
 
 /// The words of a line: apart by blanks and tabs, as everywhere in dragoman.

@@ -1,5 +1,6 @@
 //! The part of a search graph that leads to a complete translation, on its own.
 
+use crate::prune::kept;
 use crate::search::{Graph, Ready};
 use crate::translate::Extractor;
 use dragoman_base::Names;
@@ -35,24 +36,19 @@ pub struct Lattice {
 }
 
 impl Lattice {
-    /// Cuts out what leads to the end.
-    pub fn new(ready: &Ready<'_>, graph: &Graph, features: bool) -> Self {
+    /// Cuts out what leads to the end: all of it, or `most` arcs on the best paths.
+    pub fn new(ready: &Ready<'_>, graph: &Graph, features: bool, most: Option<usize>) -> Self {
         let mut extractor = Extractor::new(ready, graph);
-        let mut used = vec![false; graph.nodes.len()];
-        for &end in &graph.finals {
-            used[end as usize] = true;
-        }
-        for node in (0..graph.nodes.len()).rev().filter(|&n| n > 0) {
-            if used[node] {
-                graph.ways(node as u32).for_each(|arc| used[graph.arcs[arc as usize].from as usize] = true);
-            }
-        }
+        let kept = kept(graph, most);
         let mut made = Self::default();
         let mut number = vec![u32::MAX; graph.nodes.len()];
-        for node in (0..graph.nodes.len()).filter(|&n| used[n]) {
+        for node in 0..graph.nodes.len() {
+            let mut ways: Vec<u32> = graph.ways(node as u32).filter(|&arc| kept[arc as usize]).collect();
+            if node > 0 && ways.is_empty() {
+                continue;
+            }
             number[node] = made.nodes as u32;
             made.nodes += 1;
-            let mut ways: Vec<u32> = graph.ways(node as u32).collect();
             ways.sort_unstable();
             for arc in ways {
                 let from = number[graph.arcs[arc as usize].from as usize];
@@ -60,7 +56,8 @@ impl Lattice {
             }
         }
         made.own = extractor.own().clone();
-        made.finals = graph.finals.iter().map(|&end| number[end as usize]).collect();
+        made.finals =
+            graph.finals.iter().map(|&end| number[end as usize]).filter(|&end| end != u32::MAX).collect();
         made
     }
 }

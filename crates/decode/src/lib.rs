@@ -7,6 +7,7 @@ mod lattice;
 pub mod markup;
 mod nbest;
 mod options;
+mod prune;
 pub mod sample;
 pub mod search;
 mod sentence;

@@ -107,6 +107,11 @@ impl<'a> Sentence<'a> {
         if id < base { self.vocabulary.name(id) } else { self.own.name(id - base) }
     }
 
+    /// The words whose ids follow those of the vocabulary.
+    pub fn own_words(&self) -> impl ExactSizeIterator<Item = &str> {
+        self.own.texts().iter()
+    }
+
     /// Whether a span may be an option at all: it crosses no wall and no border of a zone.
     pub fn spans(&self, from: usize, to: usize) -> bool {
         let Input { walls, zones, .. } = self.input;

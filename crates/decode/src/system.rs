@@ -1,5 +1,6 @@
 //! A translation system: tables and features, shared by all threads, without weights.
 
+use crate::feature::own::BatchFeature;
 use crate::feature::sparse::{Locals, Set};
 use crate::feature::{Builder, OWN, Part, RuleFeature, SETS, StateFeature};
 use crate::weights::Weights;
@@ -7,7 +8,7 @@ use dragoman_base::{Error, Names, Result};
 use dragoman_rules::Table;
 use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, RwLock};
+use std::sync::{Arc, Mutex, RwLock};
 
 /// A rule table and how its target words are numbered in the system.
 pub struct RuleTable {
@@ -34,9 +35,12 @@ pub struct System {
     dense: usize,
     pub(crate) rule_features: Vec<Box<dyn RuleFeature>>,
     pub(crate) state_features: Vec<Box<dyn StateFeature>>,
+    pub(crate) batch_features: Vec<Box<dyn BatchFeature>>,
     /// Sparse sets that look at rules alone.
     pub(crate) locals: Locals,
     sets: Vec<Set>,
+    /// The set of each name that was looked at: one more than its number, 0 for none.
+    kinds: Mutex<Vec<u16>>,
     /// How many weights there have been.
     epochs: AtomicU32,
 }
@@ -44,6 +48,15 @@ pub struct System {
 impl System {
     /// Opens tables and builds features from their descriptions.
     pub fn open(tables: &[String], parts: &[Part]) -> Result<Self> {
+        Self::open_with(tables, parts, |_| Ok(()))
+    }
+
+    /// The same with features that no description names, which `more` adds after the dense ones and before the sparse.
+    pub fn open_with(
+        tables: &[String],
+        parts: &[Part],
+        more: impl FnOnce(&mut Builder) -> Result<()>,
+    ) -> Result<Self> {
         let opened: Vec<Arc<Table>> =
             tables.iter().map(|path| Table::open(Path::new(path)).map(Arc::new)).collect::<Result<_>>()?;
         let mut vocabulary = Names::new();
@@ -60,14 +73,25 @@ impl System {
         for part in parts.iter().filter(|part| !sparse(part)) {
             builder.add(part)?;
         }
+        more(&mut builder)?;
         let dense = builder.names.read().expect("no panic while locked").len();
         for part in parts.iter().filter(sparse) {
             builder.add(part)?;
         }
-        let Builder { vocabulary, names, rules: rule_features, states: state_features, .. } = builder;
-        let locals = Locals::new(builder.locals, Arc::clone(&names), opened);
-        let (sets, epochs) = (builder.sets, AtomicU32::new(1));
-        Ok(Self { tables, vocabulary, names, dense, rule_features, state_features, locals, sets, epochs })
+        let Builder { vocabulary, names, rules, states, batches, sets, locals, .. } = builder;
+        Ok(Self {
+            tables,
+            vocabulary,
+            dense,
+            rule_features: rules,
+            state_features: states,
+            batch_features: batches,
+            locals: Locals::new(locals, Arc::clone(&names), opened),
+            names,
+            sets,
+            kinds: Mutex::default(),
+            epochs: AtomicU32::new(1),
+        })
     }
 
     /// The names of all features; the dense ones come first.
@@ -78,6 +102,11 @@ impl System {
     /// Number of dense features: those that every derivation has.
     pub fn dense(&self) -> usize {
         self.dense
+    }
+
+    /// The rule tables.
+    pub fn tables(&self) -> impl ExactSizeIterator<Item = &Table> {
+        self.tables.iter().map(|table| &*table.rules)
     }
 
     /// The target words of all tables.
@@ -99,37 +128,44 @@ impl System {
     /// The first of some names that no feature of this system can have.
     pub fn unknown<'n>(&self, names: &'n Names) -> Option<&'n str> {
         let own = self.names.read().expect("no panic while locked");
+        // The cheaper question first: most of many names belong to open sets.
         let known =
-            |name: &str| own.get(name).is_some() || self.set_of(name).is_some_and(|set| self.sets[set].open);
-        names.texts().iter().find(|name| !known(name))
+            |name: &str| self.set_of(name).is_some_and(|set| self.sets[set].open) || own.get(name).is_some();
+        names.iter().find(|name| !known(name))
     }
 
     /// Gets weights ready; `given` are their names, the system's own unless told. Names of open sets are filed.
     pub fn weights(&self, given: Option<&Names>, values: &[f64]) -> Result<Weights> {
         let mut own = self.names.write().expect("no panic while locked");
+        if given.is_some() {
+            // Only the first of many weights makes the table grow: the names of others are mostly the same.
+            let more = values.len().saturating_sub(own.len());
+            own.reserve(more);
+        }
         let mut ready = vec![0.0; own.len()];
         let mut sets = vec![Vec::new(); self.sets.len()];
+        let mut kinds = self.kinds.lock().expect("no panic while locked");
         for (at, &value) in values.iter().enumerate().filter(|(_, value)| **value != 0.0) {
             let id = match given {
                 None => at as u32,
                 Some(names) => {
                     let name = names.name(at as u32);
-                    let open = || self.set_of(name).is_some_and(|set| self.sets[set].open);
-                    match own.get(name) {
-                        Some(id) => id,
-                        None if open() => own.intern(name),
-                        None => return Err(Error::Invalid(format!("the model has no feature `{name}`"))),
-                    }
+                    let open = self.set_of(name).is_some_and(|set| self.sets[set].open);
+                    let known = if open { Some(own.intern(name)) } else { own.get(name) };
+                    known.ok_or_else(|| Error::Invalid(format!("the model has no feature `{name}`")))?
                 }
             } as usize;
             if ready.len() <= id {
                 ready.resize(id + 1, 0.0);
             }
             ready[id] = value as f32;
-            if id >= self.dense
-                && let Some(set) = self.set_of(own.name(id as u32))
-            {
-                sets[set].push(id as u32);
+            // A name is taken apart once, not for each of the weights that tuning tries.
+            for next in kinds.len()..=id {
+                let set = if next < self.dense { None } else { self.set_of(own.name(next as u32)) };
+                kinds.push(set.map_or(0, |set| set as u16 + 1));
+            }
+            if kinds[id] > 0 {
+                sets[usize::from(kinds[id]) - 1].push(id as u32);
             }
         }
         let epoch = self.epochs.fetch_add(1, Ordering::Relaxed);

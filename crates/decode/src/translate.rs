@@ -89,21 +89,25 @@ pub fn search<T>(
 ) -> Result<T> {
     input.check()?;
     let sentence = Sentence::new(input, &system.vocabulary);
-    let options: Options = Collector::new(system, &sentence, weights, target, settings.choice).collect();
+    let options: Options = Collector::new(system, &sentence, weights, target, settings.choice).collect()?;
     let stacks = RefCell::new(Stacks::default());
     let context =
         Context { sentence: &sentence, options: &options, weights, stacks: &stacks, memory: MEMORY };
     let ready = Ready::new(system, context, target);
     let mut graph = Search::new(&ready, settings.limits).run();
+    ready.check()?;
     if graph.finals.is_empty() && target.is_none() {
         // Walls and zones may leave every hypothesis of the beam stuck; in order of the source nothing can be.
         let limits = Limits { distortion: Some(0), ..settings.limits };
         graph = Search::new(&ready, limits).run();
+        ready.check()?;
         if graph.finals.is_empty() {
             return Err(Error::Invalid(NO_WAY.to_owned()));
         }
     }
-    Ok(see(&ready, &graph))
+    let seen = see(&ready, &graph);
+    ready.check()?;
+    Ok(seen)
 }
 
 /// Translates a sentence.

@@ -58,7 +58,23 @@ const REF: usize = 1;
 const COUNTS: usize = 2;
 
 impl Bleu {
-    fn prepare(&self, line: &str) -> String {
+    /// What one more word and one more match of each order are worth on top of a sum of statistics, to first order:
+    /// differences of the score, the word's first.
+    pub fn slopes(&self, row: &[f64]) -> Vec<f64> {
+        let (order, score) = (self.order, self.score(row));
+        let mut longer = row.to_vec();
+        longer[HYP] += 1.0;
+        longer[COUNTS + order..].iter_mut().for_each(|total| *total += 1.0);
+        let mut slopes = vec![self.score(&longer) - score];
+        slopes.extend((0..order).map(|n| {
+            let mut better = row.to_vec();
+            better[COUNTS + n] += 1.0;
+            self.score(&better) - score
+        }));
+        slopes
+    }
+
+    pub(crate) fn prepare(&self, line: &str) -> String {
         self.tokenizer.prepare(line, self.lowercase)
     }
 
@@ -294,6 +310,22 @@ mod tests {
             (scaled.score(&stats) * brevity - Bleu { length_scale: 1.0, ..scaled }.score(&stats)).abs()
                 < 1e-12
         );
+    }
+
+    #[test]
+    fn slopes_are_derivatives_of_large_sums() {
+        for hyp in [9000.0, 12000.0] {
+            let row =
+                [hyp, 10_000.0, 6000.0, 3500.0, 2000.0, 1200.0, hyp, hyp - 500.0, hyp - 1e3, hyp - 1.5e3];
+            let (metric, found) = (bleu(), bleu().slopes(&row));
+            let score = metric.score(&row);
+            let brevity = if hyp < 1e4 { 1e4 / (hyp * hyp) } else { 0.0 };
+            let word = score * (brevity - row[6..].iter().map(|total| 0.25 / total).sum::<f64>());
+            let matches = row[2..6].iter().map(|count| 0.25 * score / count);
+            for (found, want) in found.iter().zip(std::iter::once(word).chain(matches)) {
+                assert!((found - want).abs() < 1e-5, "{found} {want}");
+            }
+        }
     }
 
     #[test]

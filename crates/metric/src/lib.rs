@@ -7,6 +7,7 @@
 
 pub mod bleu;
 pub mod chrf;
+pub mod matcher;
 mod ngrams;
 pub mod resample;
 pub mod ter;

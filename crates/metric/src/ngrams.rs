@@ -80,8 +80,29 @@ impl NgramTree {
         }
     }
 
+    /// Number of symbols of an n-gram.
+    pub fn depth(&self, node: u32) -> usize {
+        self.nodes[node as usize].depth as usize
+    }
+
+    /// For each n-gram its longest suffix that is shorter than the longest order and that some symbol continues, or
+    /// the empty one: all that [`NgramTree::step`] can tell apart.
+    pub fn resting(&self) -> Vec<u32> {
+        let mut continued = vec![false; self.nodes.len()];
+        for key in self.edges.keys() {
+            continued[(key >> 32) as usize] = true;
+        }
+        let rest = |mut node: u32| {
+            while node != 0 && (self.depth(node) == self.order || !continued[node as usize]) {
+                node = self.nodes[node as usize].shorter;
+            }
+            node
+        };
+        (0..self.nodes.len() as u32).map(rest).collect()
+    }
+
     /// The longest n-gram of the tree that ends with `symbol` after `node`.
-    fn step(&self, mut node: u32, symbol: u32) -> u32 {
+    pub fn step(&self, mut node: u32, symbol: u32) -> u32 {
         if self.nodes[node as usize].depth as usize == self.order {
             node = self.nodes[node as usize].shorter;
         }

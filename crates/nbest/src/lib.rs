@@ -13,7 +13,6 @@ mod json;
 mod jsonl;
 mod layout;
 mod moses;
-mod number;
 mod order;
 mod prefetch;
 mod reader;
@@ -28,6 +27,7 @@ pub use stat::{FeatureStat, Stat};
 pub use writer::Writer;
 
 use dragoman_base::error::quote;
+use dragoman_base::number;
 
 /// What is wrong in a line; the reader adds file and line number.
 #[derive(Debug)]

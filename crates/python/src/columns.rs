@@ -157,7 +157,7 @@ impl Names {
 
     /// All names in order of their ids, as a Python list.
     fn to_list(&self) -> Vec<String> {
-        self.read(|names| names.texts().iter().map(str::to_owned).collect())
+        self.read(|names| names.iter().map(str::to_owned).collect())
     }
 
     /// A table of its own with the same names, ids and marks.
@@ -185,9 +185,11 @@ pub fn align_weights<'py>(
     } else {
         let value =
             |from: &BaseNames, name: &str| from.get(name).and_then(|id| values.get(id as usize)).copied();
-        names.read(|from| {
-            to.read(|to| to.texts().iter().map(|name| value(from, name).unwrap_or(0.0)).collect())
-        })
+        let one = |from: &BaseNames, to: &BaseNames, id: u32| value(from, to.name(id)).unwrap_or(0.0);
+        let all = |from: &BaseNames, to: &BaseNames| -> Vec<f64> {
+            (0..to.len() as u32).into_par_iter().with_min_len(4096).map(|id| one(from, to, id)).collect()
+        };
+        py.detach(|| names.read(|from| to.read(|to| all(from, to))))
     };
     Ok(aligned.into_pyarray(py))
 }
@@ -284,6 +286,12 @@ impl LineWriter {
     fn discard(&self) {
         self.out.lock().expect("no panic while locked").take();
     }
+}
+
+/// The number of bytes that a text such as `512M` says.
+#[pyfunction]
+pub fn parse_size(text: &str) -> PyResult<usize> {
+    dragoman_base::parse_size(text).map_err(to_py)
 }
 
 /// Writes lines to a file that appears only when it is whole (packed by name; `-` for standard output).

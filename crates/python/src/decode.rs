@@ -2,10 +2,12 @@
 
 use crate::columns::{Names, Texts};
 use crate::errors::{invalid, to_py};
+use crate::lattices::{LatticeColumns, lattice_columns};
+use crate::own;
 use dragoman_base::sparse::Rows;
 use dragoman_base::{Error, Result, Texts as BaseTexts};
 use dragoman_decode::feature::{Part, Reference, StateFeature};
-use dragoman_decode::search::Limits;
+use dragoman_decode::search::{Graph, Limits, Ready};
 use dragoman_decode::{
     Choice, Forced, Hypothesis, Input, Lattice, Origin, Settings, System, Translation, Weights, markup,
     search, translate,
@@ -15,7 +17,7 @@ use pyo3::prelude::*;
 use rayon::prelude::*;
 use std::collections::BTreeMap;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
 
 /// How to search, read from the fields of a Python object.
@@ -227,10 +229,20 @@ fn at_line(line: usize) -> impl Fn(Error) -> Error {
 impl NativeSystem {
     /// Opens tables and builds features: kind, name and options of each part.
     #[new]
-    fn new(py: Python<'_>, tables: Vec<String>, parts: Vec<Described>) -> PyResult<Self> {
+    #[pyo3(signature = (tables, parts, rules=vec![], states=vec![]))]
+    fn new(
+        py: Python<'_>,
+        tables: Vec<String>,
+        parts: Vec<Described>,
+        rules: Vec<own::RuleParts>,
+        states: Vec<own::StateParts>,
+    ) -> PyResult<Self> {
         let parts: Vec<Part> =
             parts.into_iter().map(|(kind, name, options)| Part { kind, name, options }).collect();
-        let inner = Arc::new(py.detach(|| System::open(&tables, &parts)).map_err(to_py)?);
+        let inner = Arc::new(
+            py.detach(|| System::open_with(&tables, &parts, |to| own::add(rules, states, tables.len(), to)))
+                .map_err(to_py)?,
+        );
         Ok(Self { inner })
     }
 
@@ -238,6 +250,12 @@ impl NativeSystem {
     #[getter]
     fn names(&self) -> Names {
         Names { inner: Arc::clone(self.inner.names()) }
+    }
+
+    /// The target words of all tables, by their ids in the search: a copy.
+    #[getter]
+    fn vocabulary(&self) -> Names {
+        Names { inner: Arc::new(RwLock::new(self.inner.vocabulary().clone())) }
     }
 
     /// Number of dense features, which come first among the names.
@@ -341,6 +359,36 @@ impl NativeSystem {
         Ok((best.score, explained(&input, best, &own)))
     }
 
+    /// The lattices of sentences with all features, in columns: `density` arcs for each source word, 0 for all.
+    #[pyo3(signature = (lines, weights, settings, density, threads=None))]
+    fn lattices<'py>(
+        &self,
+        py: Python<'py>,
+        lines: &Texts,
+        weights: &NativeWeights,
+        settings: PySettings,
+        density: f64,
+        threads: Option<usize>,
+    ) -> PyResult<LatticeColumns<'py>> {
+        let weights = &weights.inner;
+        let mut plan = settings.settings();
+        plan.limits.keep = true;
+        let one = |i: usize| -> Result<Lattice> {
+            let input = read(lines.inner.get(i), settings.markup, None)?;
+            let most = (density > 0.0).then(|| (density * input.words.len() as f64).ceil() as usize);
+            let see = |ready: &Ready<'_>, graph: &Graph| Lattice::new(ready, graph, true, most);
+            search(&self.inner, &input, weights, &plan, None, see).map_err(at_line(i))
+        };
+        let all =
+            || (0..lines.inner.len()).into_par_iter().with_max_len(1).map(one).collect::<Result<Vec<_>>>();
+        let run = || match threads {
+            None => all(),
+            Some(count) => pool(count)?.install(all),
+        };
+        let done = py.detach(run).map_err(to_py)?;
+        Ok(lattice_columns(py, &self.inner, &done))
+    }
+
     /// The lattice of a sentence: number of nodes, final nodes, arcs.
     #[pyo3(signature = (line, weights, settings, demands=None))]
     fn lattice(
@@ -357,7 +405,7 @@ impl NativeSystem {
         let run = || -> Result<Lattice> {
             let input = read(line, settings.markup, demands.as_ref())?;
             search(&self.inner, &input, weights, &plan, None, |ready, graph| {
-                Lattice::new(ready, graph, settings.features)
+                Lattice::new(ready, graph, settings.features, None)
             })
         };
         let Lattice { nodes, finals, arcs, own } = py.detach(run).map_err(to_py)?;

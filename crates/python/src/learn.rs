@@ -64,7 +64,7 @@ impl CandidateLists {
     }
 }
 
-fn sized<'a, T: numpy::Element>(array: &'a Slice<'_, T>, size: usize, what: &str) -> PyResult<&'a [T]> {
+pub fn sized<'a, T: numpy::Element>(array: &'a Slice<'_, T>, size: usize, what: &str) -> PyResult<&'a [T]> {
     let slice = array.as_slice()?;
     if slice.len() == size {
         Ok(slice)
@@ -400,7 +400,14 @@ pub struct MiraRun {
     sizes: Vec<usize>,
 }
 
-fn rules(oracle: &str, prediction: &str, local: usize, c: f64, decay: f64, feed: &str) -> PyResult<Rules> {
+pub fn rules(
+    oracle: &str,
+    prediction: &str,
+    local: usize,
+    c: f64,
+    decay: f64,
+    feed: &str,
+) -> PyResult<Rules> {
     Ok(Rules {
         oracle: match oracle {
             "lu" => Oracle::Local(local),
@@ -547,9 +554,9 @@ impl MiraRun {
     #[allow(clippy::type_complexity)]
     fn state<'py>(&self, py: Python<'py>) -> (Array<'py, f64>, Array<'py, f64>, u64, Array<'py, i64>) {
         (
-            PyArray1::from_slice(py, &self.run.weights),
-            PyArray1::from_slice(py, &self.run.drift),
-            self.run.updates,
+            PyArray1::from_slice(py, &self.run.walk.weights),
+            PyArray1::from_slice(py, &self.run.walk.drift),
+            self.run.walk.updates,
             PyArray1::from_slice(py, &self.run.seen),
         )
     }

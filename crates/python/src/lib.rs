@@ -8,14 +8,19 @@ mod columns;
 mod corpus;
 mod decode;
 mod errors;
+mod lattices;
 mod learn;
 mod lm;
+mod maxent;
 mod mert;
 mod metric;
 mod nbest;
+mod own;
 mod resample;
 mod rules;
 mod sample;
+mod tags;
+mod weights;
 
 use pyo3::prelude::*;
 
@@ -34,16 +39,21 @@ mod _core {
     use crate::classes::{ClassCounts, ClassTable};
     #[pymodule_export]
     use crate::columns::{
-        LineWriter, Names, Texts, align_weights, best_per_group, dot_rows, read_lines, write_lines,
+        LineWriter, Names, Texts, align_weights, best_per_group, dot_rows, parse_size, read_lines,
+        write_lines,
     };
     #[pymodule_export]
     use crate::corpus::{CorpusCleaner, TruecaseModel, normalise_lines, truecase_undo};
     #[pymodule_export]
     use crate::decode::{NativeSystem, NativeWeights, TranslationStream};
     #[pymodule_export]
+    use crate::lattices::LatticePool;
+    #[pymodule_export]
     use crate::learn::{CandidateLists, JudgedLists, MiraRun};
     #[pymodule_export]
     use crate::lm::{LmMixture, LmModel, lm_convert, lm_estimate, lm_merge};
+    #[pymodule_export]
+    use crate::maxent::maxent_train;
     #[pymodule_export]
     use crate::mert::LinePool;
     #[pymodule_export]
@@ -56,4 +66,11 @@ mod _core {
     use crate::rules::{RuleTable, rules_extract, rules_import, rules_score_count};
     #[pymodule_export]
     use crate::sample::{SampleRanker, sample_translations};
+    #[pymodule_export]
+    use crate::tags::TagCounts;
+    #[pymodule_export]
+    use crate::weights::{
+        names_dense, names_extend, names_find, names_match, names_pack, names_sets, names_take, names_unpack,
+        weights_load, weights_save,
+    };
 }

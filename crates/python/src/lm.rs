@@ -2,8 +2,8 @@
 
 use crate::columns::Texts;
 use crate::errors::{invalid, to_py};
-use dragoman_base::Result;
-use dragoman_lm::estimate::{Discounts, Options, Report, Source, Target, estimate, parse_size};
+use dragoman_base::{Result, parse_size};
+use dragoman_lm::estimate::{Discounts, Options, Report, Source, Target, estimate};
 use dragoman_lm::query::{self, Scorer, Totals};
 use dragoman_lm::{Kind, Mixture, Model, Ngrams, arpa};
 use numpy::{IntoPyArray, PyArray1};

@@ -1,8 +1,9 @@
 //! Rules: extraction, import, and mapped tables behind an opaque handle.
 
 use crate::errors::{invalid, to_py};
+use dragoman_base::parse_size;
 use dragoman_rules::extract::{Model, Options, ReorderingSmoothing, Report, Smoothing, Threshold, extract};
-use dragoman_rules::{ExportOptions, ImportOptions, Table, export, import, parse_size, score_count};
+use dragoman_rules::{ExportOptions, ImportOptions, Table, export, import, score_count};
 use pyo3::prelude::*;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -5,7 +5,7 @@ use crate::decode::{Batch, Columns, NativeSystem, NativeWeights, PySettings, poo
 use crate::errors::{invalid, to_py};
 use dragoman_base::{Error, Result};
 use dragoman_decode::sample::{
-    Epoch, Mix, Oracle, Plan, RankOptions, References, Shard, Whole, rank, sample,
+    Epoch, Mix, Oracle, Plan, RankOptions, References, Shard, Start, Whole, rank, sample,
 };
 use dragoman_decode::{Choice, Input, System, Translation};
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
@@ -152,6 +152,8 @@ pub struct PyRanking {
     margin: bool,
     always: bool,
     temperature: f64,
+    hot: f64,
+    start: String,
     merge: f64,
     reorder: f64,
     retranslate: f64,
@@ -169,6 +171,11 @@ impl PyRanking {
             "gain" => Oracle::Gain,
             other => return Err(invalid(format!("expected the oracle hope or gain, found `{other}`"))),
         };
+        let start = match self.start.as_str() {
+            "gloss" => Start::Gloss,
+            "best" => Start::Best,
+            other => return Err(invalid(format!("expected the start gloss or best, found `{other}`"))),
+        };
         Ok(RankOptions {
             burn_in: self.burn_in,
             samples: self.samples,
@@ -180,6 +187,8 @@ impl PyRanking {
             margin: self.margin,
             always: self.always,
             temperature: self.temperature,
+            hot: self.hot,
+            start,
             mix: Mix {
                 merge: self.merge,
                 reorder: self.reorder,

@@ -13,7 +13,6 @@ pub mod table;
 
 pub use export::{ExportOptions, export};
 pub use import::{ImportOptions, ImportReport, import, score_count};
-pub use scratch::parse_size;
 pub use table::{Builder, Node, Table};
 
 /// The lowest score: what the logarithm of 0 becomes. Moses has the same floor.

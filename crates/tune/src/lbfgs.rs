@@ -4,6 +4,9 @@
 //! `SciPy`'s L-BFGS-B has bounds but weighs more than the whole package and asks Python for every value, with the
 //! interpreter locked. What is left is the two-loop recursion, which is short, and it is checked against `SciPy`.
 
+use crate::vectors::{self, difference, dot};
+use std::collections::VecDeque;
+
 /// A function to minimise.
 pub trait Objective {
     /// The value at `x`; writes the gradient there.
@@ -90,10 +93,6 @@ pub fn minimise(
     outcome
 }
 
-fn dot(a: &[f64], b: &[f64]) -> f64 {
-    a.iter().zip(b).map(|(x, y)| x * y).sum()
-}
-
 fn norm(a: &[f64]) -> f64 {
     dot(a, a).sqrt()
 }
@@ -151,12 +150,7 @@ impl<'a> Search<'a> {
     ) -> bool {
         const SUFFICIENT: f64 = 1e-4;
         for _ in 0..40 {
-            let mut slope = 0.0;
-            for i in 0..self.x.len() {
-                let to = self.x[i] + scale * self.direction[i];
-                self.next[i] = to.max(self.lower[i]).min(self.upper[i]);
-                slope += self.gradient[i] * (self.next[i] - self.x[i]);
-            }
+            let slope = self.project(scale);
             if slope < 0.0 {
                 let value = objective.evaluate(&self.next, &mut self.next_gradient);
                 *evaluations += 1;
@@ -172,9 +166,18 @@ impl<'a> Search<'a> {
         false
     }
 
+    /// Fills in the point at `scale` times the direction, projected; gives the slope towards it.
+    fn project(&mut self, scale: f64) -> f64 {
+        let Self { x, gradient, direction, lower, upper, next, .. } = self;
+        vectors::fill(next, |i, next| {
+            *next = (x[i] + scale * direction[i]).max(lower[i]).min(upper[i]);
+            gradient[i] * (*next - x[i])
+        })
+    }
+
     fn accept(&mut self, value: f64, memory: &mut Memory) {
-        let step = self.next.iter().zip(&self.x).map(|(a, b)| a - b).collect();
-        let turn = self.next_gradient.iter().zip(&self.gradient).map(|(a, b)| a - b).collect();
+        let step = difference(&self.next, &self.x);
+        let turn = difference(&self.next_gradient, &self.gradient);
         memory.push(step, turn);
         std::mem::swap(&mut self.x, &mut self.next);
         std::mem::swap(&mut self.gradient, &mut self.next_gradient);
@@ -192,12 +195,38 @@ fn shorten(value: f64, slope: f64, beyond: f64) -> f64 {
 /// The last steps and the changes of the gradient along them.
 struct Memory {
     room: usize,
-    pairs: std::collections::VecDeque<(Vec<f64>, Vec<f64>)>,
+    pairs: VecDeque<Pair>,
+}
+
+/// A step, the change of the gradient along it, and their products.
+struct Pair {
+    step: Vec<f64>,
+    turn: Vec<f64>,
+    products: Products,
+}
+
+/// Of a step and a turn.
+#[derive(Clone, Copy)]
+struct Products {
+    both: f64,
+    steps: f64,
+    turns: f64,
+}
+
+impl Products {
+    fn new(step: &[f64], turn: &[f64], product: impl Fn(&[f64], &[f64]) -> f64) -> Self {
+        Self { both: product(step, turn), steps: product(step, step), turns: product(turn, turn) }
+    }
+
+    /// Whether the function curves upwards along the step, as far as numbers can tell.
+    fn convex(&self) -> bool {
+        self.both > 1e-12 * self.steps.sqrt() * self.turns.sqrt()
+    }
 }
 
 impl Memory {
     fn new(room: usize) -> Self {
-        Self { room, pairs: std::collections::VecDeque::with_capacity(room) }
+        Self { room, pairs: VecDeque::with_capacity(room) }
     }
 
     fn is_empty(&self) -> bool {
@@ -210,13 +239,14 @@ impl Memory {
 
     fn push(&mut self, step: Vec<f64>, turn: Vec<f64>) {
         // A negative curvature would make the approximation indefinite: the function is not convex here.
-        if self.room == 0 || dot(&step, &turn) <= 1e-12 * norm(&step) * norm(&turn) {
+        let products = Products::new(&step, &turn, dot);
+        if self.room == 0 || !products.convex() {
             return;
         }
         if self.pairs.len() == self.room {
             self.pairs.pop_front();
         }
-        self.pairs.push_back((step, turn));
+        self.pairs.push_back(Pair { step, turn, products });
     }
 
     /// The two-loop recursion on the free components: `direction` = −H·gradient there, 0 elsewhere.
@@ -232,31 +262,24 @@ impl Memory {
             a.iter().zip(b).zip(free).filter(|e| *e.1).map(|((x, y), _)| x * y).sum()
         };
         let mut used = Vec::with_capacity(self.pairs.len());
-        for (step, turn) in self.pairs.iter().rev() {
-            let curvature = product(step, turn);
-            if curvature > 1e-12 * product(turn, turn).sqrt() * product(step, step).sqrt() {
-                let alpha = product(step, direction) / curvature;
-                add(direction, -alpha, turn, free);
-                used.push((step, turn, curvature, alpha));
+        for Pair { step, turn, products } in self.pairs.iter().rev() {
+            let products = if whole { *products } else { Products::new(step, turn, product) };
+            if products.convex() {
+                let alpha = product(step, direction) / products.both;
+                vectors::add(direction, -alpha, turn, free);
+                used.push((step, turn, products, alpha));
             }
         }
-        if let Some((_, turn, curvature, _)) = used.first() {
-            let scale = curvature / product(turn, turn);
-            for d in direction.iter_mut() {
+        if let Some((_, _, products, _)) = used.first() {
+            let scale = products.both / products.turns;
+            vectors::fill(direction, |_, d| {
                 *d *= scale;
-            }
+                0.0
+            });
         }
-        for (step, turn, curvature, alpha) in used.into_iter().rev() {
-            let beta = product(turn, direction) / curvature;
-            add(direction, alpha - beta, step, free);
-        }
-    }
-}
-
-fn add(to: &mut [f64], factor: f64, x: &[f64], free: &[bool]) {
-    for ((t, x), free) in to.iter_mut().zip(x).zip(free) {
-        if *free {
-            *t += factor * x;
+        for (step, turn, products, alpha) in used.into_iter().rev() {
+            let beta = product(turn, direction) / products.both;
+            vectors::add(direction, alpha - beta, step, free);
         }
     }
 }
@@ -264,6 +287,7 @@ fn add(to: &mut [f64], factor: f64, x: &[f64], free: &[bool]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::vectors::BLOCK;
     use proptest::prelude::*;
 
     struct Function<F: FnMut(&[f64], &mut [f64]) -> f64>(F);
@@ -324,6 +348,34 @@ mod tests {
         let mut x = [3.0, 0.5];
         let outcome = minimise(&mut pit, &mut x, &[3.0, -9.0], &[3.0, 9.0], Options::default());
         assert!(x[1] <= 1.0 && outcome.value.is_finite(), "{x:?}");
+    }
+
+    /// More components than a block has: the minimum is known, and the same on any number of threads.
+    #[test]
+    fn many_components_on_any_number_of_threads() {
+        let n = 2 * BLOCK + 123;
+        let goal = |i: usize| ((i * 37) % 101) as f64 / 10.0 - 5.0;
+        let bend = |i: usize| 1.0 + (i % 17) as f64;
+        let (mut lower, upper) = open(n);
+        lower[BLOCK + 1] = 7.0;
+        let run = |threads: usize| {
+            let mut bowl = Function(|x: &[f64], g: &mut [f64]| {
+                (0..n).for_each(|i| g[i] = bend(i) * (x[i] - goal(i)));
+                (0..n).map(|i| bend(i) * (x[i] - goal(i)).powi(2) / 2.0).sum()
+            });
+            let mut x = vec![0.0; n];
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            let options = Options { gradient: 1e-12, decrease: 0.0, ..Options::default() };
+            let outcome = pool.install(|| minimise(&mut bowl, &mut x, &lower, &upper, options));
+            (x, outcome)
+        };
+        let (x, outcome) = run(1);
+        assert!(outcome.iterations < 60, "{outcome:?}");
+        for (i, x) in x.iter().enumerate() {
+            let wanted = if i == BLOCK + 1 { 7.0 } else { goal(i) };
+            assert!((x - wanted).abs() < 1e-6, "{i}: {x} {wanted}");
+        }
+        assert_eq!(run(3), (x, outcome));
     }
 
     proptest! {

@@ -1,5 +1,6 @@
-//! Tuning kernels. They see arrays of features, statistics and weights, never text and never a decoder.
+//! Tuning kernels. They see arrays of features, statistics and weights, never a decoder; text only in lattices.
 
+pub mod lattice;
 pub mod lbfgs;
 pub mod lists;
 pub mod mert;
@@ -10,3 +11,4 @@ pub mod online;
 pub mod pairs;
 pub mod risk;
 mod screen;
+mod vectors;

@@ -63,18 +63,47 @@ pub enum Surroundings {
     Corpus(Context, Vec<i64>),
 }
 
-/// A pass over sentences, one at a time.
-pub struct Run {
-    lists: Arc<Lists>,
-    judged: Arc<Judged>,
-    rules: Rules,
-    bounds: (Vec<f64>, Vec<f64>),
+/// The lowest and the highest value of each weight.
+pub type Bounds = (Vec<f64>, Vec<f64>);
+
+/// Weights on their way.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Walk {
     /// The weights now.
     pub weights: Vec<f64>,
     /// Σ k·δ(k) over the updates δ(1), δ(2), ...: the average of all weights so far is `w − drift / (updates + 1)`.
     pub drift: Vec<f64>,
     /// Number of updates.
     pub updates: u64,
+}
+
+impl Walk {
+    /// w += min(C, loss/|d|²) d over the weights that may move, then back inside the bounds.
+    pub fn step(&mut self, cap: f64, (lower, upper): &Bounds, loss: f64, difference: &[(u32, f64)]) {
+        let free = |column: u32| lower[column as usize] < upper[column as usize];
+        let square: f64 = difference.iter().filter(|d| free(d.0)).map(|d| d.1 * d.1).sum();
+        let size = (loss / square).min(cap);
+        if square == 0.0 || size == 0.0 {
+            return;
+        }
+        self.updates += 1;
+        for &(column, value) in difference.iter().filter(|d| free(d.0)) {
+            let j = column as usize;
+            let to = (self.weights[j] + size * value).max(lower[j]).min(upper[j]);
+            self.drift[j] += self.updates as f64 * (to - self.weights[j]);
+            self.weights[j] = to;
+        }
+    }
+}
+
+/// A pass over sentences, one at a time.
+pub struct Run {
+    lists: Arc<Lists>,
+    judged: Arc<Judged>,
+    rules: Rules,
+    bounds: Bounds,
+    /// The weights, their drift and the number of updates.
+    pub walk: Walk,
     /// What gains depend on.
     pub around: Surroundings,
     /// The 1-best candidate of each sentence when it was visited, −1 if it was not.
@@ -105,16 +134,17 @@ struct Chosen {
 type Found = ((Chosen, Chosen), usize);
 
 impl Run {
-    /// Goes on from `weights`, `drift` and `updates`.
+    /// Goes on from weights, drift and a number of updates.
     pub fn new(
         (lists, judged): (Arc<Lists>, Arc<Judged>),
         rules: Rules,
-        bounds: (Vec<f64>, Vec<f64>),
+        bounds: Bounds,
         (weights, drift, updates): (Vec<f64>, Vec<f64>, u64),
         around: Surroundings,
     ) -> Self {
         let seen = vec![-1; lists.sentences()];
-        Self { lists, judged, rules, bounds, weights, drift, updates, around, seen, room: Room::default() }
+        let walk = Walk { weights, drift, updates };
+        Self { lists, judged, rules, bounds, walk, around, seen, room: Room::default() }
     }
 
     /// What the statistics of a candidate of sentence `s` are added to.
@@ -137,7 +167,7 @@ impl Run {
     /// Visits a sentence whose candidates have these gains.
     pub fn visit(&mut self, s: usize, gains: &[f64]) {
         let mut room = std::mem::take(&mut self.room);
-        self.lists.scores(s, &self.weights, &mut room.model);
+        self.lists.scores(s, &self.walk.weights, &mut room.model);
         if let Some(best) = first_max(&room.model) {
             let pair = choose(&self.rules, &room.model, gains, 0.0, &mut room.values, |at| gains[at]);
             self.learn(s, pair, best, &mut room.difference);
@@ -160,7 +190,7 @@ impl Run {
     /// Oracle, prediction and 1-best by looking at all candidates; None if there are none.
     fn all(&self, s: usize, scorer: &Scorer, context: &Context, room: &mut Room) -> Option<Found> {
         let Room { model, gains, values, sum, .. } = room;
-        self.lists.scores(s, &self.weights, model);
+        self.lists.scores(s, &self.walk.weights, model);
         let best = first_max(model)?;
         let slack = scorer.all(&self.lists, &self.judged, s, context, gains);
         let exact = |at| scorer.exact(&self.lists, &self.judged, s, at, context, sum);
@@ -183,13 +213,13 @@ impl Run {
         };
         let Room { rough, few, sum, .. } = room;
         rough.slack = (
-            screen.scores(s, &self.weights, &mut rough.factors, &mut rough.model)?,
+            screen.scores(s, &self.walk.weights, &mut rough.factors, &mut rough.model)?,
             scorer.rough(counts, s, context, &mut rough.gains)?,
         );
         let span = self.lists.group(s);
         let most = span.len() / 8 + 8;
         let gain = |at, sum: &mut Vec<f64>| scorer.exact(&self.lists, &self.judged, s, at, context, sum);
-        let model = |at| self.lists.score(s, span.start + at, &self.weights);
+        let model = |at| self.lists.score(s, span.start + at, &self.walk.weights);
         rough.contenders((1.0, 0.0), span.len(), few);
         let best = match few[..] {
             [only] => only as usize,
@@ -230,31 +260,13 @@ impl Run {
         if loss > 1e-12 * size {
             let first = self.lists.group(s).start;
             self.lists.difference(s, first + plus.at, first + minus.at, difference);
-            self.step(loss, difference);
+            self.walk.step(self.rules.cap, &self.bounds, loss, difference);
         }
         if let Surroundings::Background(context) = &mut self.around {
             let fed = if self.rules.feed == Feed::Oracle { plus.at } else { best };
             context.row.iter_mut().for_each(|x| *x *= self.rules.decay);
             self.judged.add(&self.lists, s, fed, 1.0, &mut context.row);
             context.count = context.count * self.rules.decay + 1.0;
-        }
-    }
-
-    /// w += min(C, loss/|d|²) d over the weights that may move, then back inside the bounds.
-    fn step(&mut self, loss: f64, difference: &[(u32, f64)]) {
-        let (lower, upper) = (&self.bounds.0, &self.bounds.1);
-        let free = |column: u32| lower[column as usize] < upper[column as usize];
-        let square: f64 = difference.iter().filter(|d| free(d.0)).map(|d| d.1 * d.1).sum();
-        let size = (loss / square).min(self.rules.cap);
-        if square == 0.0 || size == 0.0 {
-            return;
-        }
-        self.updates += 1;
-        for &(column, value) in difference.iter().filter(|d| free(d.0)) {
-            let j = column as usize;
-            let to = (self.weights[j] + size * value).max(lower[j]).min(upper[j]);
-            self.drift[j] += self.updates as f64 * (to - self.weights[j]);
-            self.weights[j] = to;
         }
     }
 }
@@ -436,22 +448,22 @@ mod tests {
         let mut run = Run::new((lists, judged), rules, bounds, start, around);
         run.visit(0, &[0.0, 1.0]);
         // Loss 1, |d|² = 4 + 1: the step is min(0.1, 0.2), and the bound holds the third weight at 0.05.
-        assert_eq!((run.weights.clone(), run.updates), (vec![0.2, 0.0, 0.05], 1));
-        assert_eq!(run.drift, [0.2, 0.0, 0.05]);
+        assert_eq!((run.walk.weights.clone(), run.walk.updates), (vec![0.2, 0.0, 0.05], 1));
+        assert_eq!(run.walk.drift, [0.2, 0.0, 0.05]);
         assert_eq!(run.seen, [0]);
         let Surroundings::Background(context) = &run.around else { panic!() };
         assert_eq!((context.row.clone(), context.count), (vec![2.999, 1.999], 1.0));
         run.visit(0, &[0.5, 0.5]);
-        assert_eq!(run.updates, 1, "equal gains teach nothing");
+        assert_eq!(run.walk.updates, 1, "equal gains teach nothing");
         run.visit(0, &[0.0, 0.1]);
-        assert_eq!(run.updates, 1, "the margin is wide enough");
+        assert_eq!(run.walk.updates, 1, "the margin is wide enough");
         let Surroundings::Background(context) = &run.around else { panic!() };
         assert_eq!(context.count, 1.999, "yet the background grows");
-        let before = run.weights.clone();
+        let before = run.walk.weights.clone();
         run.visit(0, &[0.0, 9.0]);
         assert_eq!(
-            (run.updates, run.drift[0]),
-            (2, 0.2 + 2.0 * (run.weights[0] - before[0])),
+            (run.walk.updates, run.walk.drift[0]),
+            (2, 0.2 + 2.0 * (run.walk.weights[0] - before[0])),
             "the second of two"
         );
     }

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 from importlib import import_module
-from pathlib import Path
 from typing import Any
 
 import click
@@ -14,7 +13,7 @@ from dragoman._core import VERSION
 from dragoman.cli.arguments import Command
 from dragoman.errors import DragomanError
 
-__all__ = ["main"]
+__all__ = ["main", "run"]
 
 _HELP = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
@@ -27,6 +26,8 @@ _COMMANDS = {
     "tune": "tune",
     "rerank": "tune",
     "nbest": "nbest",
+    "weights": "weights",
+    "features": "features",
     "lm": "lm",
     "align": "align",
     "model": "translate",
@@ -36,6 +37,7 @@ _COMMANDS = {
     "tokenize": "corpus",
     "detokenize": "corpus",
     "truecase": "corpus",
+    "demo": "demo",
 }
 """The module in `dragoman.cli` that has each command: it is imported when the command is asked for."""
 
@@ -66,15 +68,6 @@ def dragoman() -> None:
 
 
 @dragoman.command(cls=Command)
-@click.option("--out", default="demo", show_default=True, metavar="FOLDER", help="Where the small files go.")
-def demo(out: str) -> int:
-    """Score, compare and rerank small outputs that come with the package, and show the commands for it."""
-    from dragoman.demo import run  # noqa: PLC0415  its sentences are loaded only when asked for
-
-    return run(Path(out), _run)
-
-
-@dragoman.command(cls=Command)
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 def completion(shell: str) -> None:
     """Print a completion script: eval "$(dragoman completion bash)" in ~/.bashrc switches it on."""
@@ -88,10 +81,11 @@ def completion(shell: str) -> None:
 
 def main(arguments: list[str] | None = None) -> None:
     """Runs the command line and ends the process with its exit code."""
-    sys.exit(_run(arguments))
+    sys.exit(run(arguments))
 
 
-def _run(arguments: list[str] | None) -> int:
+def run(arguments: list[str] | None) -> int:
+    """Runs the command line and gives its exit code; errors are told on standard error."""
     options: dict[str, Any] = {"prog_name": "dragoman", "standalone_mode": False}
     try:
         result = dragoman.main(arguments, **options)

@@ -63,6 +63,12 @@ metrics_option = click.option(
     help="bleu, chrf, ter, wer or external:COLUMN, with options after a colon: bleu:tokenize=none,lowercase.",
 )
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON for programs instead of a table.")
+own_option = click.option(
+    "--own",
+    multiple=True,
+    metavar="FILE.py:NAME...",
+    help="Features of your own, from a file of Python (which is run): mine.py:repetition,Lengths.",
+)
 seed_option = click.option("--seed", default=0, show_default=True, help="Seed of everything random.")
 
 

@@ -8,8 +8,9 @@ from typing import Any
 
 import click
 
+from dragoman import maxent as models
 from dragoman import rules as tables
-from dragoman.cli.arguments import Command, as_json
+from dragoman.cli.arguments import Command, as_json, seed_option
 from dragoman.cli.show import print_json, print_table
 
 __all__ = ["rules"]
@@ -96,6 +97,57 @@ def _figures(figures: dict[str, Any], as_json: bool) -> None:
         return
     for name, value in figures.items():
         click.echo(f"{name.replace('_', ' '):16}  {value}")
+
+
+@rules.command(cls=Command)
+@click.argument("table")
+@click.option("--classes", required=True, nargs=2, metavar="SRC TGT", help="Files of word classes; the paper has 50.")
+@click.option("--out", required=True, metavar="FILE", help="The table to write.")
+@click.option("--model", default="hier", show_default=True, help="Whose orientation counts to train on.")
+@click.option("--name", default="maxent", show_default=True, help="What the new columns are called.")
+@click.option("--c", default=0.1, show_default=True, help="Trust in the counts: the variance of the weights' prior.")
+@click.option("--least", default=5, show_default=True, help="Leave out features of fewer phrase-pair tokens.")
+@click.option("--singletons", default=0.1, show_default=True, help="Share of the rules seen once to train on.")
+@click.option("--iterations", default=300, show_default=True, help="Most iterations for each direction.")
+@click.option("--drop-counts", is_flag=True, help="Leave the columns of counts out of the new table.")
+@click.option("--heldout", metavar="FILE", help="A table with counts from other text, to measure perplexity on.")
+@click.option("--alpha", default=10.0, show_default=True, help="Smoothing of the relative frequencies beside it.")
+@seed_option
+@as_json
+def maxent(table: str, classes: tuple[str, str], out: str, as_json: bool, **options: Any) -> None:
+    """Train a Maxent reordering model on a table's orientation counts, and add its six scores to the rules.
+
+    \b
+    dragoman rules extract ... --orientation-counts --out rules.counts
+    dragoman rules maxent rules.counts --classes de.50.classes en.50.classes --out rules.bin
+
+    The new columns are maxent.previous.M, .S, .D and maxent.next.M, .S, .D; see docs/maxent.md.
+    """
+    report = models.train(table, classes, out, **options)
+    if as_json:
+        print_json(asdict(report))
+        return
+    _figures({"rules": report.rules, "examples": report.examples, "features": report.features}, False)
+    for side, one in (("previous", report.previous), ("next", report.next)):
+        if not one.converged:
+            click.echo(f"dragoman: {side}: stopped after {one.iterations} iterations, before convergence", err=True)
+        click.echo(f"{side:16}  perplexity {one.perplexity:.4f} after {one.iterations} iterations")
+    if report.heldout is not None:
+        _heldout(report.heldout)
+
+
+def _heldout(held: models.Heldout) -> None:
+    click.echo(f"{'held out':16}  {held.tokens} phrase pairs, {held.unseen} of them new")
+    rows = [
+        ["all pairs", held.maxent, held.relative],
+        ["known pairs", held.maxent_seen, held.relative_seen],
+    ]
+    sides = [
+        [f"{what}, {side}", f"{maxent[i]:.4f}", f"{relative[i]:.4f}"]
+        for what, maxent, relative in rows
+        for i, side in enumerate(("previous", "next"))
+    ]
+    print_table(["perplexity", "maxent", "relative frequency"], sides)
 
 
 @rules.command("import", cls=Command)

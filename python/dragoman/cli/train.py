@@ -41,9 +41,9 @@ __all__ = ["train"]
     multiple=True,
     default=("hier",),
     show_default=True,
-    type=click.Choice(["wbe", "phrase", "hier"]),
+    type=click.Choice(["wbe", "phrase", "hier", "maxent"]),
     metavar="MODEL...",
-    help="Reordering models: wbe, phrase, hier.",
+    help="Reordering models: wbe, phrase, hier, maxent.",
 )
 @click.option(
     "--smoothing", type=click.Choice(["none", "kneser-ney", "good-turing"]), default="none", show_default=True

@@ -9,10 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import click
+import numpy as np
 
 from dragoman import nbest, weights
+from dragoman._core import names_find, parse_size
 from dragoman.cli import tune_model
-from dragoman.cli.arguments import Command, as_json, refs_option, seed_option
+from dragoman.cli.arguments import Command, as_json, own_option, refs_option, seed_option
 from dragoman.cli.progress import steps
 from dragoman.cli.show import print_json, print_table
 from dragoman.errors import InputError
@@ -33,7 +35,15 @@ def _nbest_option(required: bool) -> Callable[[Callable[..., Any]], Callable[...
 _MODEL = (
     click.option("--model", metavar="FOLDER", help="Tune this model's own decoder instead of fixed lists."),
     click.option("--features", metavar="SETS", help="With --model: sparse feature sets to add, e.g. pt,al,lo."),
+    own_option,
     click.option("--src", metavar="FILE", help="With --model: the source text of --refs."),
+    click.option(
+        "--memory",
+        metavar="SIZE",
+        default="4G",
+        show_default=True,
+        help="With --model, batch tuners: what the pool of all rounds may take before it goes to disk.",
+    ),
     click.option(
         "--epochs",
         default=10,
@@ -108,8 +118,8 @@ def _model_options(command: Callable[..., Any]) -> Callable[..., Any]:
     "-t",
     default="mert",
     show_default=True,
-    help="mert, pro, mira, kbmira, adagrad, online, phrasal, risk or, with --model, samplerank; options after a colon: "
-    "mert:starts=5,l2=0.1.",
+    help="mert, pro, mira, kbmira, adagrad, online, phrasal, risk or, with --model, lattice-mira or samplerank; "
+    "options after a colon: mert:starts=5,l2=0.1.",
 )
 @click.option("--out", "-o", default="weights.toml", show_default=True, metavar="FILE", help="Where the weights go.")
 @click.option(
@@ -229,12 +239,13 @@ def _request(
     plan = Plan(
         epochs=decoding["epochs"], mode=decoding["mode"], stale=decoding["stale"], shards=decoding["shards"],
         select=decoding["select"], fixed=fixed, seed=seed, threads=decoding["threads"],
+        memory=parse_size(decoding["memory"]),
     )  # fmt: skip
     return tune_model.Request(
         decoding["model"], decoding["src"], refs, "tuned" if out == "weights.toml" else out, form, made, plan,
         decoding["size"], decoding["replications"], held_out, held_out_refs, None if start == "auto" else start,
         decoding["features"], decoding["threads"],
-        {key: decoding[key] for key in ("stack", "pops") if decoding[key] is not None}, resume,
+        {key: decoding[key] for key in ("stack", "pops") if decoding[key] is not None}, resume, decoding["own"],
     )  # fmt: skip
 
 
@@ -355,14 +366,15 @@ def rerank(lists: tuple[str, ...], file: str, out: str) -> None:
     found = weights.load(file)
     candidates = _joined(lists)
     names = candidates.features.names
-    unknown = [name for name in found.names.to_list() if name not in names]
-    if len(unknown) == len(found.names):
+    missing = np.flatnonzero(names_find(names, found.names) < 0)
+    unknown = [found.names[int(name)] for name in missing[:5]]
+    if len(missing) == len(found.names):
         raise InputError(f"{file}: no feature of these weights is in the list: `{', '.join(unknown[:3])}`, ...", file)
     if unknown:
-        click.echo(f"dragoman: warning: weights of features that no candidate has: {', '.join(unknown[:5])}", err=True)
-    lines, missing = _best_lines(candidates, found)
-    if missing:
-        click.echo(f"dragoman: warning: {missing} sentences have no candidate: their lines are empty", err=True)
+        click.echo(f"dragoman: warning: weights of features that no candidate has: {', '.join(unknown)}", err=True)
+    lines, empty = _best_lines(candidates, found)
+    if empty:
+        click.echo(f"dragoman: warning: {empty} sentences have no candidate: their lines are empty", err=True)
     write_text(out, lines)
 
 

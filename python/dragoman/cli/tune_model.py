@@ -16,6 +16,7 @@ from dragoman.decode import Decoder, DecoderSource
 from dragoman.errors import InputError
 from dragoman.files import read_parallel, write_text
 from dragoman.model import file_hash
+from dragoman.own import load
 from dragoman.significance import Interval, Replications, replications
 from dragoman.tune import Judged, Plan, TunedSource, Tuner, tune_source
 from dragoman.types import Metric
@@ -43,11 +44,13 @@ class Request:
     threads: int | None = None
     search: Mapping[str, Any] | None = None
     resume: bool = False
+    own: Sequence[str] = ()
 
 
 def run(request: Request, as_json: bool) -> None:
     """Tunes, once or several times, and tells the result."""
-    decoder = Decoder(request.model, features=request.features, threads=request.threads)
+    extra = [feature for spec in request.own for feature in load(spec)]
+    decoder = Decoder(request.model, features=request.features, threads=request.threads, extra=extra)
     decoder.search = replace(decoder.search, **(request.search or {}))
     tuning = _judged(decoder, request.src, request.refs, request.size)
     if len(request.held_out) != bool(request.held_out_refs):
@@ -90,10 +93,12 @@ def _judged(decoder: Decoder, src: str, refs: Sequence[str], size: int) -> Judge
 
 def _about(request: Request, decoder: Decoder) -> dict[str, str | int]:
     """What the result depends on, besides tuner and plan."""
+    own = [spec.rpartition(":") for spec in request.own]
     inputs = [request.src, *request.refs, *request.held_out, *request.held_out_refs]
     return {
         "model": decoder.model.signature,
         "features": request.features or "",
+        "own": " ".join(f"{file_hash(Path(path))}:{names}" for path, _, names in own),
         "search": repr(decoder.search),
         "size": request.size,
         "inputs": " ".join(file_hash(Path(path)) for path in inputs),
@@ -112,12 +117,16 @@ def _writable(folder: Path) -> None:
 
 
 def _teller(metric: Metric, total: int) -> Callable[[dict[str, float]], None]:
-    """Tells each epoch in a line on standard error."""
+    """Tells each epoch in a line on standard error, with the time that is left if the others take as long."""
 
     def tell(record: dict[str, float]) -> None:
-        parts = [f"epoch {int(record['epoch'])}/{total}", f"{metric.name} {record['score']:.2f}"]
+        epoch = int(record["epoch"])
+        parts = [f"epoch {epoch}/{total}", f"{metric.name} {record['score']:.2f}"]
         parts += [f"held-out {record['held_out']:.2f}"] if "held_out" in record else []
-        parts += [f"{int(record['nonzero']):,} weights", f"{record['seconds']:.1f} s"] if "nonzero" in record else []
+        if "nonzero" in record:
+            left = round(record["seconds"] * (total - epoch))
+            parts += [f"{int(record['nonzero']):,} weights", f"{record['seconds']:.1f} s"]
+            parts += [f"at most {left // 60}:{left % 60:02} left"] if left else []
         click.echo("  ".join(parts), err=True)
 
     return tell

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dragoman.config import build
 from dragoman.tune import sweep
 from dragoman.tune.base import Limits, Pool, Session, State, Tuner
+from dragoman.tune.lattice_mira import LatticeMira
 from dragoman.tune.mert import Mert
 from dragoman.tune.mira import Mira
 from dragoman.tune.online import Online
@@ -17,6 +18,7 @@ from dragoman.tune.source import Judged, Plan, TunedSource, tune_source
 __all__ = [
     "TUNERS",
     "Judged",
+    "LatticeMira",
     "Limits",
     "Mert",
     "Mira",
@@ -45,6 +47,7 @@ TUNERS: dict[str, Tuner] = {
     "pro": Pro(),
     "mira": Mira(),
     "kbmira": Mira.kbmira(),
+    "lattice-mira": LatticeMira(),
     "adagrad": Online(),
     "online": Online(),
     "phrasal": Online.phrasal(),

@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from dragoman._core import VERSION
+from dragoman._core import VERSION, names_pack
 from dragoman.errors import InputError
 from dragoman.files import write_bytes
 from dragoman.tune.base import Limits, Pool, State, Tuner
@@ -55,9 +55,10 @@ def fingerprint(pool: Pool, tuner: Tuner, limits: Limits, start: F64, seed: int)
     """What a run's result depends on, in a short word: runs may be resumed only if it is the same."""
     candidates = pool.candidates
     digest = hashlib.blake2b(digest_size=12)
-    for part in (VERSION, repr(tuner), pool.metric.signature(), str(seed), *candidates.features.names.to_list()):
+    for part in (VERSION, repr(tuner), pool.metric.signature(), str(seed)):
         digest.update(part.encode() + b"\0")
     features = candidates.features
+    digest.update(names_pack(features.names, len(features.names)))
     arrays: Iterable[np.ndarray[Any, Any]] = (
         candidates.starts, features.starts, features.columns, features.values,
         pool.statistics, limits.lower, limits.upper, start,

@@ -7,6 +7,7 @@ the last epoch), `weights.toml` (the result, written last).
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,7 +17,8 @@ import msgspec
 import numpy as np
 
 from dragoman import toml, weights
-from dragoman.errors import InputError
+from dragoman._core import names_extend, names_pack, names_unpack
+from dragoman.errors import InputError, OptionError
 from dragoman.files import write_bytes, write_text
 from dragoman.tune._learning import padded
 from dragoman.tune.base import Memory, State
@@ -61,6 +63,8 @@ class Folder:
             return fresh
         for partial in self.path.rglob(".*.partial"):
             partial.unlink(missing_ok=True)  # a run was killed while it wrote
+        for pool in self.path.glob("pool-*"):
+            shutil.rmtree(pool, ignore_errors=True)
         config = self.path / "config.toml"
         if resume and config.exists():
             if toml.load(config, "the options of a run") != toml.loads(toml.dumps(self.config)):
@@ -90,13 +94,13 @@ class Folder:
         if not path.exists():
             return None
         try:
-            known, state, records = msgspec.msgpack.decode(
-                path.read_bytes(), type=tuple[list[str], bytes, list[dict[str, float]]]
+            packed, state, records = msgspec.msgpack.decode(
+                path.read_bytes(), type=tuple[bytes, bytes, list[dict[str, float]]]
             )
-            saved = decode_state(state)
-        except (msgspec.DecodeError, ValueError) as error:
+            saved, known = decode_state(state), names_unpack(packed)
+        except (msgspec.DecodeError, ValueError, OptionError) as error:
             raise InputError(f"{path}: not the checkpoint of a run ({error})", str(path)) from None
-        places = np.array([names.intern(name, False) for name in known], dtype=np.int64)
+        places = names_extend(names, known).astype(np.int64)
         memory: Memory = {}
         for key, value in saved.memory.items():
             spread = isinstance(value, np.ndarray) and value.dtype == np.float64 and len(value) == len(known)
@@ -110,7 +114,7 @@ class Folder:
         write_text(self.path / "trace.jsonl", [json.dumps(record) for record in now.records])
         weights.save(self.path / "epochs" / f"{now.epoch:03}.toml", now.named)
         state = State(now.weights, now.epoch, now.done, now.memory)
-        known = now.names.to_list()[: len(now.weights)]
+        known = names_pack(now.names, len(now.weights))
         write_bytes(self.path / "checkpoint", msgspec.msgpack.encode((known, encode_state(state), now.records)))
 
     def finish(self, found: Weights, info: Mapping[str, str | int | float]) -> None:

@@ -69,6 +69,9 @@ class Fresh:
         """Takes up what the updater knew."""
         self.updater.squares = np.asarray(now.memory.get("squares", np.zeros(0)), dtype=np.float64)
 
+    def end(self) -> None:
+        """Nothing to tidy up."""
+
     def epoch(self, now: Epochs) -> dict[str, float]:
         """One pass over all sentences, in a new order."""
         order = np.random.default_rng([self.seed, now.epoch]).permutation(len(self.source))

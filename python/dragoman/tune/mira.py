@@ -8,6 +8,7 @@ from typing import Literal, cast
 import numpy as np
 
 from dragoman._core import JudgedLists, MiraRun
+from dragoman.errors import OptionError
 from dragoman.tune._learning import Select, Workbench, check, floats, native_of
 from dragoman.tune.base import Limits, Memory, Pool, State
 from dragoman.types import F64, I64
@@ -47,6 +48,14 @@ class Mira:
     """Whose statistics those are. Added whenever y+ has a larger gain than y-, even if no update follows."""
     local: int = 500
     """How many candidates `lu` looks at."""
+    near: int = 0
+    """Online: how many of the model's best candidates hope and the predictions look at; 0 is all. A list of 50,000 for
+    `mb` and 500 for the rest (Eidelman 2012) is `--size 50000` with near=500."""
+    space: Literal["list", "lattice"] = "list"
+    """Online: where oracle and prediction are looked for. In a `lattice` they are the best paths under BLEU to first
+    order, found by dynamic programming; `lu` needs a list."""
+    density: float = 50.0
+    """Arcs for each source word that such a lattice keeps; 0 keeps all."""
     epochs: int = 20
     average: bool = True
     """The answer is the mean of the start and the weights after each update, not the last weights."""
@@ -67,6 +76,9 @@ class Mira:
             decay=0 < self.decay <= 1,
             feed=self.feed in {"oracle", "model"},
             local=self.local > 0,
+            near=self.near >= 0,
+            space=self.space == "list" or (self.space == "lattice" and self.oracle != "lu"),
+            density=self.density >= 0,
             epochs=self.epochs > 0,
         )
 
@@ -88,8 +100,14 @@ class Mira:
         """Only if it may keep the start."""
         return self.select == "best"
 
+    def check_lists(self) -> None:
+        """Refuses options that mean nothing on fixed lists."""
+        if self.near or self.space != "list":
+            raise OptionError("MIRA: near and space are for online tuning with the decoder in the loop, not for lists")
+
     def session(self, pool: Pool, limits: Limits, seed: int) -> MiraSession:
         """A run over `pool`."""
+        self.check_lists()
         check("MIRA", length_column=self.unit != "length" or self.length_column < pool.metric.width)
         return MiraSession(self, Workbench(pool, limits, seed, self.select))
 

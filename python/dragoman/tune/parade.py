@@ -2,6 +2,7 @@
 
 Gains are those of the sentence alone in the first epoch; from then on those of the corpus of the last epoch's 1-best
 translations with this sentence's replaced. Several shards learn side by side and are averaged after each epoch.
+Oracle and prediction come from an n-best list or, by dynamic programming, from the whole lattice.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ from dragoman.tune._learning import padded
 from dragoman.tune.base import Pool
 from dragoman.tune.folder import Epochs
 from dragoman.tune.mira import Mira
-from dragoman.types import F64, I64, Metric, Source, Weights
+from dragoman.tune.paths import Paths
+from dragoman.types import F64, I64, Candidates, Metric, Source, Weights
 
 __all__ = ["Parade"]
 
@@ -59,9 +61,13 @@ class Parade:
         self.workers = workers
         self.level = metric.sentence_level()
         self.sign = 1.0 if metric.higher_is_better else -1.0
+        self.paths = Paths(source, references, metric, tuner) if tuner.space == "lattice" else None
 
     def begin(self, now: Epochs) -> None:
         """Nothing to take up: the memory has it all."""
+
+    def end(self) -> None:
+        """Nothing to tidy up."""
 
     def epoch(self, now: Epochs) -> dict[str, float]:
         """One pass over all sentences, in a new order, by all shards."""
@@ -95,8 +101,8 @@ class Parade:
         total = None if corpus is None else corpus.sum(axis=0)
         for sentence in shard.tolist():
             began = time.monotonic()
-            threads = max(self.workers // self.shards, 1)
-            found = self.source.candidates([sentence], Weights(now.names, walk.weights), threads)
+            own = None if corpus is None else corpus[sentence]
+            found = self._found(sentence, Weights(now.names, walk.weights), total, own)
             decoded = time.monotonic()
             walk.decoding += decoded - began
             pool = Pool.judge(found, [self.references[sentence]], self.metric)
@@ -106,29 +112,42 @@ class Parade:
                 walk.empty += 1
                 walk.statistics[sentence] = np.zeros(self.metric.width)
                 continue
-            gains = self._gains(pool, total, None if corpus is None else corpus[sentence])
+            gains = self._gains(pool, total, own)
             walk.telling += bool(np.ptp(gains))
             self._update(walk, pool, gains, now)
             walk.statistics[sentence] = pool.statistics[0]
             walk.updating += time.monotonic() - decoded
         return walk
 
+    def _found(self, sentence: int, weights: Weights, total: F64 | None, own: F64 | None) -> Candidates:
+        """Candidates of a sentence: its list, or the paths of its lattice that matter."""
+        threads = max(self.workers // self.shards, 1)
+        if self.paths is None:
+            return self.source.candidates([sentence], weights, threads)
+        if total is None or own is None or self.tuner.gain == "sentence":
+            return self.paths.candidates(sentence, weights, None, 1.0, threads)
+        return self.paths.candidates(sentence, weights, total - own, self._unit(total), threads)
+
+    def _unit(self, total: F64) -> float:
+        """What a change of the corpus score is multiplied by."""
+        units = {"score": 1.0, "sentence": float(len(self.source)), "length": float(total[self.tuner.length_column])}
+        return units[self.tuner.unit]
+
     def _gains(self, pool: Pool, total: F64 | None, own: F64 | None) -> F64:
         """What each candidate is worth, on the 0..1 scale times the unit."""
         if total is None or own is None or self.tuner.gain == "sentence":
             return self.sign * self.level.score(pool.statistics) / self.metric.scale
         scores = self.sign * self.metric.score(total - own + pool.statistics) / self.metric.scale
-        units = {"score": 1.0, "sentence": float(len(self.source)), "length": float(total[self.tuner.length_column])}
-        return scores * units[self.tuner.unit]
+        return scores * self._unit(total)
 
     def _update(self, walk: _Walk, pool: Pool, gains: F64, now: Epochs) -> None:
         tuner = self.tuner
         scores = pool.model_scores(walk.weights)
         oracles = {"lu": gains, "mb": gains, "hope": scores + gains}
         predictions = {"pb": scores, "mc": -gains, "fear": scores - gains}
-        local = np.argsort(-scores, kind="stable")[: tuner.local] if tuner.oracle == "lu" else np.arange(len(gains))
-        good = int(local[np.argmax(oracles[tuner.oracle][local])])
-        bad = int(np.argmax(predictions[tuner.prediction]))
+        local = {"lu": tuner.local, "mb": 0, "hope": tuner.near}[tuner.oracle]
+        good = _first_best(oracles[tuner.oracle], scores, local)
+        bad = _first_best(predictions[tuner.prediction], scores, tuner.near)
         level = self.level.score(pool.statistics[[good, bad]])
         walk.oracle += float(level[0])
         walk.prediction += float(level[1])
@@ -147,3 +166,11 @@ class Parade:
             walk.sum += walk.weights
             walk.updates += 1
             walk.loss += float(loss)
+
+
+def _first_best(values: F64, scores: F64, local: int) -> int:
+    """The first of the largest values, among the `local` candidates with the best scores (0: among all)."""
+    if not local:
+        return int(np.argmax(values))
+    near = np.argsort(-scores, kind="stable")[:local]
+    return int(near[np.argmax(values[near])])

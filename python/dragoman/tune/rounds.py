@@ -10,14 +10,15 @@ from pathlib import Path
 import numpy as np
 
 from dragoman import nbest
-from dragoman.tune.base import Pool, Tuner
+from dragoman.tune.base import Tuner
 from dragoman.tune.folder import Epochs
+from dragoman.tune.growing import GrowingPool
 from dragoman.tune.run import tune_pool
-from dragoman.types import F64, Candidates, Metric, Source
+from dragoman.types import F64, Metric, Source
 
-__all__ = ["Rounds"]
+__all__ = ["STILL", "Rounds", "unit"]
 
-_STILL = 1e-5
+STILL = 1e-5
 """Weights that move less than this, relative to the largest, stand still."""
 
 
@@ -33,18 +34,22 @@ class Rounds:
         fixed: Sequence[str],
         seed: int,
         folder: Path | None,
+        memory: int,
     ) -> None:
-        self.source, self.references, self.metric, self.tuner = source, references, metric, tuner
-        self.fixed, self.seed = fixed, seed
+        self.source, self.tuner, self.fixed, self.seed = source, tuner, fixed, seed
         self.folder = None if folder is None else folder / "lists"
-        self.pool: Candidates | None = None
+        self.pool = GrowingPool(source.names, references, metric, memory, folder)
 
     def begin(self, now: Epochs) -> None:
         """Reads the lists of earlier rounds."""
         if self.folder is not None:
             self.folder.mkdir(exist_ok=True)
-            lists = [nbest.read(self._file(epoch), names=now.names) for epoch in range(now.epoch)]
-            self.pool = nbest.join(lists) if lists else None
+            for epoch in range(now.epoch):
+                self.pool.add(nbest.read(self._file(epoch), names=now.names))
+
+    def end(self) -> None:
+        """Removes what the pool has on disk, lists aside."""
+        self.pool.close()
 
     def _file(self, epoch: int) -> Path:
         assert self.folder is not None
@@ -60,20 +65,17 @@ class Rounds:
         if self.folder is not None:
             nbest.write(self._file(now.epoch), lists)
         decoded = time.monotonic()
-        before = 0 if self.pool is None else self.pool.size
-        self.pool = lists if self.pool is None else nbest.join([self.pool, lists])
-        fresh = self.pool.size - before
+        fresh = self.pool.add(lists)
         if fresh == 0:
             now.done = True
             return {"pool": self.pool.size, "new": 0, "empty": empty, "decoding": decoded - began}
-        references = [self.references[int(i)] for i in self.pool.ids]
-        pool = Pool.judge(self.pool, references, self.metric)
+        pool = self.pool.pool()
         tuned = tune_pool(pool, self.tuner, start=now.named, fixed=self.fixed, seed=self.seed + now.epoch)
         found = tuned.weights.align(now.names)
         # Scores do not change with the scale of the weights, so that two directions are compared.
-        moved = np.abs(_unit(found) - _unit(now.weights)).max()
+        moved = np.abs(unit(found) - unit(now.weights)).max()
         now.weights = found
-        now.done = bool(moved < _STILL)
+        now.done = bool(moved < STILL)
         return {
             "pool": self.pool.size, "new": fresh, "pool_score": tuned.end.score, "oracle": tuned.oracle,
             "empty": empty, "moved": float(moved), "decoding": round(decoded - began, 3),
@@ -81,6 +83,7 @@ class Rounds:
         }  # fmt: skip
 
 
-def _unit(weights: F64) -> F64:
+def unit(weights: F64) -> F64:
+    """The weights, divided by the largest: their direction."""
     top = np.abs(weights).max()
     return weights / top if top > 0 else weights

@@ -84,6 +84,10 @@ class SampleRank:
     """Whether a right ranking by less than the margin b moves the weights, too; else only a wrong one does."""
     temperature: float = 1.0
     """Derivations are drawn by exp(score / temperature)."""
+    hot: float = 0.0
+    """Temperature at the start of the burn-in, from which it falls to `temperature`; no higher than that: it is constant."""
+    start: Literal["gloss", "best"] = "gloss"
+    """Derivations start with the best translation of each word (the paper), or with the phrases that look best."""
     merge: float = 0.2
     """Share of the operator MERGE-SPLIT."""
     reorder: float = 0.6
@@ -115,6 +119,7 @@ class SampleRank:
             smooth=self.smooth > 0,
             oracle=self.oracle in {"hope", "gain"},
             temperature=self.temperature > 0,
+            start=self.start in {"gloss", "best"},
             merge=min(shares) >= 0 and sum(shares) > 0,
             width=self.width >= 0,
             visit=self.visit > 0,
@@ -178,6 +183,9 @@ class Chains:
 
     def begin(self, now: Epochs) -> None:
         """Nothing to take up: the memory has it all."""
+
+    def end(self) -> None:
+        """Nothing to tidy up."""
 
     def epoch(self, now: Epochs) -> dict[str, float]:
         """One pass over all sentences by all chains."""

@@ -21,6 +21,8 @@ from dragoman.significance import Interval, confidence
 from dragoman.tune.base import Tuner
 from dragoman.tune.folder import Epochs, Folder
 from dragoman.tune.fresh import Fresh
+from dragoman.tune.lattice_mira import LatticeMira
+from dragoman.tune.lattices import LatticeRounds
 from dragoman.tune.mira import Mira
 from dragoman.tune.online import Online
 from dragoman.tune.parade import Parade
@@ -50,6 +52,8 @@ class Plan:
     fixed: Sequence[str] = ()
     """Features whose weights stay as they start."""
     seed: int = 0
+    memory: int = 4 << 30
+    """Batch tuners: bytes that the pool of all rounds may take before it goes to disk."""
     threads: int | None = None
     """Threads of online tuners, all cores if it is None; the result does not depend on them."""
 
@@ -94,6 +98,10 @@ class Loop(Protocol):
 
     def epoch(self, now: Epochs) -> dict[str, float]:
         """One epoch: changes the weights and the memory of `now`, and says what happened."""
+        ...
+
+    def end(self) -> None:
+        """After the last epoch, or when one has failed."""
         ...
 
 
@@ -155,24 +163,32 @@ def tune_source(
         if progress:
             progress(now.records[0])
         keeper.save(now)
-    loop.begin(now)
-    while not now.done:
-        start_time = time.monotonic()
-        record = loop.epoch(now)
-        now.epoch += 1
-        now.done = now.done or now.epoch >= plan.epochs
-        _check(now, record, metric)
-        scored = scores.of(now, record)
-        seconds = round(time.monotonic() - start_time, 3)
-        now.records.append(
-            {"epoch": now.epoch, **scored, **record, "norm": float(np.linalg.norm(now.weights)),
-             "nonzero": int(np.count_nonzero(now.weights)), "seconds": seconds}
-        )  # fmt: skip
-        scores.keep(now)
-        keeper.save(now)
-        if progress:
-            progress(now.records[-1])
+    try:
+        loop.begin(now)
+        while not now.done:
+            _epoch(loop, now, scores, keeper, plan, metric)
+            if progress:
+                progress(now.records[-1])
+    finally:
+        loop.end()
     return _result(now, tuning, held_out, metric, tuner, plan, keeper, first, time.monotonic() - began)
+
+
+def _epoch(loop: Loop, now: Epochs, scores: _Scores, keeper: Folder, plan: Plan, metric: Metric) -> None:
+    """One epoch, judged, recorded and saved."""
+    start = time.monotonic()
+    record = loop.epoch(now)
+    now.epoch += 1
+    now.done = now.done or now.epoch >= plan.epochs
+    _check(now, record, metric)
+    scored = scores.of(now, record)
+    seconds = round(time.monotonic() - start, 3)
+    now.records.append(
+        {"epoch": now.epoch, **scored, **record, "norm": float(np.linalg.norm(now.weights)),
+         "nonzero": int(np.count_nonzero(now.weights)), "seconds": seconds}
+    )  # fmt: skip
+    scores.keep(now)
+    keeper.save(now)
 
 
 def _check(now: Epochs, record: Mapping[str, float], metric: Metric) -> None:
@@ -195,6 +211,8 @@ def _warnings(now: Epochs, tuning: Judged, best: int) -> list[str]:
         found.append(f"up to {empty} of {count} sentences had no translation at all and taught nothing")
     if telling and min(telling) < count / 2:
         found.append(f"only {int(min(telling))} of {count} sentences had candidates that differ in the metric")
+    if dropped := int(sum(record.get("dropped", 0) for record in now.records)):
+        found.append(f"the lattices of {dropped} rounds were dropped for want of memory: see the option `memory`")
     if not best:
         found.append("no epoch was better than the start weights, so that these are the result")
     return found
@@ -216,8 +234,12 @@ def loop_of(tuning: Judged, metric: Metric, tuner: Tuner, plan: Plan, keeper: Fo
     if isinstance(tuner, SampleRank):
         return Chains(tuning.source, tuning.references, metric, tuner, plan.fixed, plan.seed)
     online = isinstance(tuner, Online) or (isinstance(tuner, Mira) and tuner.gain != "background")
+    if isinstance(tuner, LatticeMira) and plan.mode != "online":
+        return LatticeRounds(tuning.source, tuning.references, metric, tuner, plan.fixed, plan.seed, keeper.path)
     if plan.mode == "batch" or (plan.mode == "auto" and not online):
-        return Rounds(tuning.source, tuning.references, metric, tuner, plan.fixed, plan.seed, keeper.path)
+        if isinstance(tuner, Mira):
+            tuner.check_lists()
+        return Rounds(tuning.source, tuning.references, metric, tuner, plan.fixed, plan.seed, keeper.path, plan.memory)
     if isinstance(tuner, Online):
         return Fresh(tuning.source, tuning.references, metric, tuner, plan.fixed, plan.seed, plan.stale, plan.workers)
     if isinstance(tuner, Mira):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from dragoman._core import names_dense, names_find
 from dragoman.errors import InputError, OptionError
 from dragoman.tune.base import Pool
 from dragoman.types import F64, Weights
@@ -32,16 +33,17 @@ def starting_weights(pool: Pool, start: Weights | str) -> tuple[F64, list[str]]:
 
 def _given(pool: Pool, start: Weights) -> tuple[F64, list[str]]:
     names = pool.candidates.features.names
-    unknown = [name for name in start.names.to_list() if name not in names]
-    if len(unknown) == len(start.names) and unknown:
-        raise InputError(f"no feature of the start weights is in the list: `{unknown[0]}`, ...")
-    shown = ", ".join(unknown[:5]) + (f" and {len(unknown) - 5} more" if len(unknown) > 5 else "")
-    return start.align(names), [f"weights of features that no candidate has: {shown}"] if unknown else []
+    unknown = np.flatnonzero(names_find(names, start.names) < 0)
+    if len(unknown) == len(start.names) and len(unknown):
+        raise InputError(f"no feature of the start weights is in the list: `{start.names[int(unknown[0])]}`, ...")
+    shown = ", ".join(start.names[int(name)] for name in unknown[:5])
+    more = f" and {len(unknown) - 5} more" if len(unknown) > 5 else ""
+    return start.align(names), [f"weights of features that no candidate has: {shown}{more}"] if len(unknown) else []
 
 
 def _ones(pool: Pool) -> F64:
     names = pool.candidates.features.names
-    dense = np.array([names.is_dense(name) for name in names.to_list()], dtype=bool)
+    dense = names_dense(names)
     return np.where(dense, 1.0, 0.0) if dense.any() else np.ones(len(names))
 
 

@@ -1,5 +1,6 @@
 //! The table of feature kinds, and what a feature needs to be built.
 
+use super::own::BatchFeature;
 use super::sparse::{self, Common, LocalSet, Set};
 use super::{RuleFeature, StateFeature, distortion, language, penalty, reordering, scores};
 use dragoman_base::{Error, Names, Result};
@@ -91,6 +92,7 @@ pub struct Builder {
     pub(crate) names: Arc<RwLock<Names>>,
     pub(crate) rules: Vec<Box<dyn RuleFeature>>,
     pub(crate) states: Vec<Box<dyn StateFeature>>,
+    pub(crate) batches: Vec<Box<dyn BatchFeature>>,
     pub(crate) sets: Vec<Set>,
     pub(crate) locals: Vec<(Arc<Common>, Box<dyn LocalSet>)>,
 }
@@ -104,6 +106,7 @@ impl Builder {
             names: Arc::default(),
             rules: Vec::new(),
             states: Vec::new(),
+            batches: Vec::new(),
             sets: Vec::new(),
             locals: Vec::new(),
         }
@@ -134,10 +137,10 @@ impl Builder {
 
     /// Registers a sparse set by the prefix of its names; its number.
     pub fn set(&mut self, prefix: &str, open: bool) -> Result<usize> {
-        let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '.';
+        let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | '_');
         if prefix.is_empty() || !prefix.chars().all(plain) {
             return Err(Error::Invalid(format!(
-                "expected a set's name of letters, digits, `-` and `.`, found `{prefix}`"
+                "expected a set's name of letters, digits, `-`, `.` and `_`, found `{prefix}`"
             )));
         }
         if self.sets.iter().any(|set| set.prefix == prefix) {
@@ -186,6 +189,11 @@ impl Builder {
     /// Adds a rule feature.
     pub fn add_rule(&mut self, feature: impl RuleFeature + 'static) {
         self.rules.push(Box::new(feature));
+    }
+
+    /// Adds a rule feature that sees all options of a sentence at once.
+    pub fn add_batch(&mut self, feature: impl BatchFeature + 'static) {
+        self.batches.push(Box::new(feature));
     }
 
     /// Adds a sparse set that looks at rules alone.

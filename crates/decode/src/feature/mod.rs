@@ -7,6 +7,7 @@ mod build;
 mod distortion;
 mod hierarchical;
 mod language;
+pub mod own;
 mod penalty;
 mod reference;
 mod reordering;
@@ -183,6 +184,11 @@ pub trait Prepared {
 
     /// Says what fires and fills in the next state; it arrives as zeros.
     fn extend(&self, step: &Step<'_>, previous: &[u8], next: &mut [u8], out: &mut Sink<'_>);
+
+    /// Why it could not answer, if it could not: the sentence's results are void then.
+    fn failure(&self) -> Option<String> {
+        None
+    }
 }
 
 /// A state as numbers: features keep theirs in little-endian words.

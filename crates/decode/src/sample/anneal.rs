@@ -1,7 +1,7 @@
 //! The sampler as a decoder: annealed to the best derivation, or at one temperature for samples of the model.
 
 use super::MEMORY;
-use super::chain::{Chain, step};
+use super::chain::{Chain, Start, step};
 use super::hood::{Hood, Scratch};
 use super::judge::{Fixed, Judge, Known};
 use super::moves::{Mix, draw, unit};
@@ -103,10 +103,8 @@ pub fn sample(
     inputs.iter().try_for_each(Input::check)?;
     let sentences: Vec<Sentence<'_>> =
         inputs.iter().map(|input| Sentence::new(input, &system.vocabulary)).collect();
-    let all: Vec<Options> = sentences
-        .iter()
-        .map(|s| Collector::new(system, s, weights, None, settings.choice).collect())
-        .collect();
+    let options = |s| Collector::new(system, s, weights, None, settings.choice).collect();
+    let all: Vec<Options> = sentences.iter().map(options).collect::<Result<_>>()?;
     let stacks: Vec<RefCell<Stacks>> = inputs.iter().map(|_| RefCell::default()).collect();
     let made = sentences.iter().zip(&all).zip(&stacks);
     let readies: Vec<Ready<'_>> = made
@@ -155,7 +153,8 @@ struct Walk<'a, 'w, 'd> {
 
 impl<'a> Walk<'a, '_, '_> {
     fn join(&mut self, ready: &'a Ready<'a>, settings: &Settings) -> Result<()> {
-        let mut chain = Chain::new(ready, settings.limits.distortion, &mut Fixed, &mut self.scratch)?;
+        let mut chain =
+            Chain::new(ready, (settings.limits.distortion, Start::Best), &mut Fixed, &mut self.scratch)?;
         self.score += chain.total(&mut Fixed, &mut self.scratch);
         if let Some(whole) = self.whole.as_deref_mut() {
             self.extra = whole.score(self.members.len(), &text(&chain))?;

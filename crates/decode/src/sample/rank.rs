@@ -3,7 +3,7 @@
 
 use super::MEMORY;
 use super::bounds::Bounds;
-use super::chain::Chain;
+use super::chain::{Chain, Start};
 use super::gain::{Bleu, References, Tally, Text};
 use super::hood::{Hood, Scratch};
 use super::judge::Learned;
@@ -58,6 +58,10 @@ pub struct RankOptions {
     pub always: bool,
     /// Of the distribution that is sampled from.
     pub temperature: f64,
+    /// Temperature at the start of the burn-in; it falls by a constant factor.
+    pub hot: f64,
+    /// Where derivations start.
+    pub start: Start,
     /// Of operators.
     pub mix: Mix,
     /// Source words that a jump may skip.
@@ -153,10 +157,8 @@ pub fn rank(
         inputs.iter().try_for_each(|input| input.check())?;
         let sentences: Vec<Sentence<'_>> =
             inputs.iter().map(|input| Sentence::new(input, &system.vocabulary)).collect();
-        let all: Vec<Options> = sentences
-            .iter()
-            .map(|s| Collector::new(system, s, weights, None, options.choice).collect())
-            .collect();
+        let collect = |s| Collector::new(system, s, weights, None, options.choice).collect();
+        let all: Vec<Options> = sentences.iter().map(collect).collect::<Result<_>>()?;
         let stacks: Vec<RefCell<Stacks>> = batch.iter().map(|_| RefCell::default()).collect();
         let made = sentences.iter().zip(&all).zip(&stacks);
         let readies: Vec<Ready<'_>> = made
@@ -214,7 +216,8 @@ impl<'a> Worker<'a, '_> {
         symbols: Vec<u16>,
         sentence: usize,
     ) -> Result<()> {
-        let chain = Chain::new(ready, self.options.distortion, &mut self.epoch.learned, &mut self.scratch)
+        let from = (self.options.distortion, self.options.start);
+        let chain = Chain::new(ready, from, &mut self.epoch.learned, &mut self.scratch)
             .map_err(|error| Error::Invalid(format!("line {}: {error}", sentence + 1)))?;
         let mut text = Text::new(references);
         let words = chain.phrases.iter().map(|&option| &symbols[ready.options.place(option)]);
@@ -234,12 +237,15 @@ impl<'a> Worker<'a, '_> {
         let began = Instant::now();
         let count = self.members.len();
         let (burn, learn) = (self.options.burn_in * count, self.options.samples * count);
+        let heat = (self.options.hot / self.options.temperature).max(1.0);
         let mut at = 0;
         for sample in 0..burn + learn {
             if sample % self.options.visit.max(1) == 0 {
                 at = below(rng, count);
             }
-            self.sample(at, sample >= burn, rng);
+            let left = (1.0 - sample as f64 / burn.max(1) as f64).max(0.0);
+            let temperature = self.options.temperature * heat.powf(left);
+            self.sample(at, sample >= burn, temperature, rng);
         }
         self.epoch.samples += (burn + learn) as u64;
         self.epoch.gain += self.bleu.score(&self.total) * count as f64;
@@ -247,11 +253,11 @@ impl<'a> Worker<'a, '_> {
     }
 
     /// One sample: a move, and while learning an update if the ranking is wrong.
-    fn sample(&mut self, at: usize, learning: bool, rng: &mut Generator) {
+    fn sample(&mut self, at: usize, learning: bool, temperature: f64, rng: &mut Generator) {
         let Self { epoch, options, members, scratch, hood, shares, .. } = self;
         let chain = &mut members[at].chain;
         if chain.look(&mut epoch.learned, &options.mix, rng, scratch, hood) {
-            let sampled = draw(hood, options.temperature, rng, shares);
+            let sampled = draw(hood, temperature, rng, shares);
             if learning && hood.scores.len() > 1 {
                 self.learn(at, sampled);
             }

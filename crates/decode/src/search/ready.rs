@@ -5,7 +5,7 @@ use crate::options::Options;
 use crate::sentence::Sentence;
 use crate::system::System;
 use crate::weights::Weights;
-use dragoman_base::Names;
+use dragoman_base::{Error, Names, Result};
 
 /// The features of a system at work on one sentence.
 pub struct Ready<'a> {
@@ -57,6 +57,12 @@ impl<'a> Ready<'a> {
         self.system
     }
 
+    /// An error if a feature could not answer.
+    pub fn check(&self) -> Result<()> {
+        let mut all = self.jumps.iter().chain(self.steps.iter().map(|(feature, _, _)| feature));
+        all.find_map(|feature| feature.failure()).map_or(Ok(()), |what| Err(Error::Invalid(what)))
+    }
+
     /// The state of the empty hypothesis.
     pub fn start(&self, state: &mut [u8]) {
         state.fill(0);
@@ -97,6 +103,7 @@ impl<'a> Ready<'a> {
         for feature in &self.system.rule_features {
             feature.score(self.sentence, &rule, &mut out);
         }
+        self.options.list_fired(option, &self.system.names, &mut out);
         self.system.locals.list(self.sentence, &rule, &mut out);
     }
 }

@@ -12,7 +12,6 @@ mod sort;
 mod store;
 
 pub use discount::Discounts;
-pub use sort::parse_size;
 
 use count::Counter;
 use dragoman_base::{Error, Result, Texts};

@@ -4,7 +4,7 @@
 //! records alone, not on the memory or the number of threads.
 
 use super::store::{Scratch, Window, write_words};
-use dragoman_base::{Error, Result};
+use dragoman_base::Result;
 use rayon::prelude::*;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -193,26 +193,6 @@ impl Sorted {
     }
 }
 
-/// The number of bytes that `text` says: `512M`, `1G`, `64K` or a plain number.
-pub fn parse_size(text: &str) -> Result<usize> {
-    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-    let factor = match text[digits.len()..].to_ascii_uppercase().as_str() {
-        "" | "B" => Some(1usize),
-        "K" | "KB" => Some(1 << 10),
-        "M" | "MB" => Some(1 << 20),
-        "G" | "GB" => Some(1 << 30),
-        "T" | "TB" => Some(1 << 40),
-        _ => None,
-    };
-    let size = digits.parse::<f64>().ok().zip(factor).map(|(n, f)| n * f as f64);
-    match size.filter(|s| s.is_finite() && *s >= 1.0 && *s < 2f64.powi(60)) {
-        Some(size) => Ok(size as usize),
-        None => {
-            Err(Error::Invalid(format!("expected an amount of memory such as 512M or 1G, found `{text}`")))
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -254,15 +234,6 @@ mod tests {
             for (word, count) in found.iter().enumerate() {
                 prop_assert_eq!(*count, words.iter().filter(|&&w| w as usize == word).count());
             }
-        }
-    }
-
-    #[test]
-    fn sizes() {
-        assert_eq!(parse_size("1G").unwrap(), 1 << 30);
-        assert_eq!(parse_size("1.5K").unwrap(), 1536);
-        for bad in ["", "G", "1X", "-1", "nan", "1e99"] {
-            assert!(parse_size(bad).is_err(), "{bad}");
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Sequences of fixed-width records that move to a temporary file when they outgrow their share of the memory.
 
+use dragoman_base::io::read_at;
 use dragoman_base::{Error, Result};
 use std::fs::File;
 use std::io::{self, Write};
@@ -73,7 +74,7 @@ impl Window {
             return Ok(false);
         }
         let mut bytes = vec![0; count * 4];
-        read_exact_at(&self.file, &mut bytes, self.at * 4)?;
+        read_at(&self.file, &mut bytes, self.at * 4)?;
         self.buffer.extend(bytes.chunks_exact(4).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]])));
         self.at += count as u64;
         Ok(true)
@@ -83,24 +84,6 @@ impl Window {
     pub fn current(&self) -> &[u32] {
         &self.buffer[self.next..self.next + self.width]
     }
-}
-
-#[cfg(unix)]
-fn read_exact_at(file: &File, bytes: &mut [u8], at: u64) -> io::Result<()> {
-    std::os::unix::fs::FileExt::read_exact_at(file, bytes, at)
-}
-
-#[cfg(windows)]
-fn read_exact_at(file: &File, mut bytes: &mut [u8], mut at: u64) -> io::Result<()> {
-    while !bytes.is_empty() {
-        let count = std::os::windows::fs::FileExt::seek_read(file, bytes, at)?;
-        if count == 0 {
-            return Err(io::ErrorKind::UnexpectedEof.into());
-        }
-        bytes = &mut bytes[count..];
-        at += count as u64;
-    }
-    Ok(())
 }
 
 /// Takes records one by one; gives them back in the same order.

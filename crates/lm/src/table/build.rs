@@ -1,8 +1,9 @@
 //! From n-grams to the automaton, in memory.
 
-use super::{ROOT, mix, place};
+use super::ROOT;
 use crate::ngrams::Ngrams;
 use crate::words::UNK;
+use dragoman_base::hash::{mix, place};
 use dragoman_base::{Error, Result};
 use rayon::prelude::*;
 

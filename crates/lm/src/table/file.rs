@@ -4,17 +4,15 @@
 //! behind the head, hash of the head with this field zero (64 bits each), n-grams of each order, number of sections,
 //! start and length of each, length of the options and the options as text. Least significant byte first.
 
-use super::{Automaton, compact, hash, mix, vocabulary};
+use super::{Automaton, compact, hash, vocabulary};
+use dragoman_base::hash::{block, contents as content_hash};
 use dragoman_base::{Error, Result, Texts};
-use rayon::prelude::*;
 use std::ops::Range;
 
 const MAGIC: &[u8; 8] = b"DRAGOMLM";
 const VERSION: u32 = 1;
 const ALIGN: usize = 64;
 const FIXED: usize = 56;
-/// Bytes that one task hashes.
-const BLOCK: usize = 1 << 20;
 
 /// How the tables are laid out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,26 +51,6 @@ pub struct Head {
     /// Hash of everything behind the head.
     pub hash: u64,
     pub sections: Vec<Range<usize>>,
-}
-
-fn block_hash(bytes: &[u8]) -> u64 {
-    let mut lanes = [1u64, 2, 3, 4].map(mix);
-    let (chunks, rest) = bytes.as_chunks::<32>();
-    for chunk in chunks {
-        for (lane, part) in lanes.iter_mut().zip(chunk.as_chunks::<8>().0) {
-            *lane = (*lane ^ u64::from_le_bytes(*part)).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
-        }
-    }
-    let mut last = [0; 32];
-    last[..rest.len()].copy_from_slice(rest);
-    let last = last.as_chunks::<8>().0.iter().map(|part| u64::from_le_bytes(*part));
-    lanes.into_iter().chain(last).fold(bytes.len() as u64, |sum, value| mix(sum ^ value))
-}
-
-/// A hash of contents: finds damage, on all cores; no protection against intent.
-fn content_hash(bytes: &[u8]) -> u64 {
-    let blocks: Vec<u64> = bytes.par_chunks(BLOCK).map(block_hash).collect();
-    blocks.into_iter().fold(bytes.len() as u64, |sum, value| mix(sum ^ value))
 }
 
 /// Lays out a whole file.
@@ -116,7 +94,7 @@ pub fn assemble(
         file[24 + i * 8..32 + i * 8].copy_from_slice(&value.to_le_bytes());
     }
     file[used - options.len()..used].copy_from_slice(options.as_bytes());
-    let hash = block_hash(&file[..head]);
+    let hash = block(&file[..head]);
     file[48..56].copy_from_slice(&hash.to_le_bytes());
     Ok(file)
 }
@@ -174,7 +152,7 @@ pub fn parse(bytes: &[u8], path: &str, contents: bool) -> Result<Head> {
     }
     let mut copy = bytes[..head].to_vec();
     copy[48..56].fill(0);
-    if number(bytes, 48).map(|h| h as u64) != Some(block_hash(&copy)) {
+    if number(bytes, 48).map(|h| h as u64) != Some(block(&copy)) {
         return Err(damaged("the head of the language model is corrupt: its hash does not fit"));
     }
     if bytes.len() != length {

@@ -1,6 +1,7 @@
 //! The fast form: edges in an open-addressing table with exact 64-bit keys (node, word), 16 bytes a slot.
 
-use super::{Automaton, ROOT, mix, place};
+use super::{Automaton, ROOT};
+use dragoman_base::hash::{mix, place};
 
 const EMPTY: u32 = u32::MAX;
 

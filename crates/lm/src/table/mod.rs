@@ -25,15 +25,3 @@ pub fn word(bytes: &[u8], i: usize) -> u32 {
     let b = &bytes[i * 4..i * 4 + 4];
     u32::from_le_bytes([b[0], b[1], b[2], b[3]])
 }
-
-/// Spreads the bits of a key over 64, a bijection (the finaliser of `SplitMix64`).
-pub fn mix(key: u64) -> u64 {
-    let key = (key ^ (key >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let key = (key ^ (key >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    key ^ (key >> 31)
-}
-
-/// The place of `hash` in a table of `size` slots.
-pub fn place(hash: u64, size: usize) -> usize {
-    ((u128::from(hash) * size as u128) >> 64) as usize
-}

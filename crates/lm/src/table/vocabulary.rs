@@ -1,23 +1,11 @@
 //! Words to ids and back, from mapped bytes.
 
-use super::{mix, place, word};
+use super::word;
 use crate::words::UNK;
 use dragoman_base::Texts;
+use dragoman_base::hash::{place, text as hash};
 
 const EMPTY: u32 = u32::MAX;
-
-/// A hash of a word that files rely on: it must never change.
-fn hash(text: &[u8]) -> u64 {
-    let mut state = 0x9e37_79b9_7f4a_7c15 ^ text.len() as u64;
-    let (chunks, rest) = text.as_chunks::<8>();
-    for chunk in chunks {
-        state = (state ^ u64::from_le_bytes(*chunk)).wrapping_mul(0xff51_afd7_ed55_8ccd);
-        state ^= state >> 32;
-    }
-    let mut tail = [0; 8];
-    tail[..rest.len()].copy_from_slice(rest);
-    mix(state ^ u64::from_le_bytes(tail))
-}
 
 /// The sections of a vocabulary: all bytes, starts of words, hash slots (tag and id).
 pub fn sections(words: &Texts) -> [Vec<u8>; 3] {

@@ -13,7 +13,7 @@ mod score;
 mod significance;
 
 pub use blocks::{Model, Orientation};
-pub use score::{ReorderingSmoothing, Smoothing};
+pub use score::{ReorderingSmoothing, Smoothing, orientations};
 pub use significance::Threshold;
 
 use crate::scratch::{Scratch, Spool};

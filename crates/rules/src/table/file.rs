@@ -5,6 +5,7 @@
 //! meta-data (64 bits each); start, length and hash of each section; the column names, apart by line ends; the
 //! meta-data. Least significant byte first.
 
+use dragoman_base::hash::{block, mix};
 use dragoman_base::{Error, Result};
 use rayon::prelude::*;
 use std::ops::Range;
@@ -16,27 +17,6 @@ pub const ALIGN: usize = 64;
 const FIXED: usize = 72;
 /// Bytes that one task hashes.
 const BLOCK: usize = 1 << 18;
-
-/// Spreads the bits of a key over 64, a bijection (the finaliser of `SplitMix64`).
-pub fn mix(key: u64) -> u64 {
-    let key = (key ^ (key >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let key = (key ^ (key >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    key ^ (key >> 31)
-}
-
-fn block_hash(bytes: &[u8]) -> u64 {
-    let mut lanes = [1u64, 2, 3, 4].map(mix);
-    let (chunks, rest) = bytes.as_chunks::<32>();
-    for chunk in chunks {
-        for (lane, part) in lanes.iter_mut().zip(chunk.as_chunks::<8>().0) {
-            *lane = (*lane ^ u64::from_le_bytes(*part)).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
-        }
-    }
-    let mut last = [0; 32];
-    last[..rest.len()].copy_from_slice(rest);
-    let last = last.as_chunks::<8>().0.iter().map(|part| u64::from_le_bytes(*part));
-    lanes.into_iter().chain(last).fold(bytes.len() as u64, |sum, value| mix(sum ^ value))
-}
 
 /// A hash of bytes that arrive in pieces: finds damage; no protection against intent.
 #[derive(Debug, Default)]
@@ -59,7 +39,7 @@ impl Hasher {
     }
 
     fn flush(&mut self) {
-        self.sum = mix(self.sum ^ block_hash(&self.pending));
+        self.sum = mix(self.sum ^ block(&self.pending));
         self.pending.clear();
     }
 
@@ -74,7 +54,7 @@ impl Hasher {
 
 /// The hash that [`Hasher`] gives, on all cores.
 pub fn content_hash(bytes: &[u8]) -> u64 {
-    let blocks: Vec<u64> = bytes.par_chunks(BLOCK).map(block_hash).collect();
+    let blocks: Vec<u64> = bytes.par_chunks(BLOCK).map(block).collect();
     blocks.into_iter().fold(0, |sum, value| mix(sum ^ value))
 }
 
@@ -114,7 +94,7 @@ pub fn head(longest: usize, rules: usize, columns: &str, meta: &str, sections: &
     bytes.extend(columns.as_bytes());
     bytes.extend(meta.as_bytes());
     bytes.resize(length, 0);
-    let hash = block_hash(&bytes);
+    let hash = block(&bytes);
     bytes[32..40].copy_from_slice(&hash.to_le_bytes());
     bytes
 }
@@ -165,7 +145,7 @@ pub fn parse(bytes: &[u8], path: &str) -> Result<Head> {
     }
     let mut copy = bytes[..head].to_vec();
     copy[32..40].fill(0);
-    if bytes[32..40] != block_hash(&copy).to_le_bytes() {
+    if bytes[32..40] != block(&copy).to_le_bytes() {
         return Err(damaged(path, "the head of the rule table is corrupt: its hash does not fit"));
     }
     if bytes.len() != length {

@@ -163,7 +163,10 @@ impl Table {
 
     /// A hash of all contents, of the hashes that the head has.
     pub fn signature(&self) -> u64 {
-        self.head.sections.iter().fold(self.head.rules as u64, |sum, (_, hash)| file::mix(sum ^ hash))
+        self.head
+            .sections
+            .iter()
+            .fold(self.head.rules as u64, |sum, (_, hash)| dragoman_base::hash::mix(sum ^ hash))
     }
 
     /// The id of a source word.

@@ -1,27 +1,9 @@
 //! Words to ids and back, from mapped bytes.
 
-use super::file::mix;
 use dragoman_base::Texts;
+use dragoman_base::hash::{place, text as hash};
 
 const EMPTY: u32 = u32::MAX;
-
-/// A hash of a word that files rely on: it must never change.
-fn hash(text: &[u8]) -> u64 {
-    let mut state = 0x9e37_79b9_7f4a_7c15 ^ text.len() as u64;
-    let (chunks, rest) = text.as_chunks::<8>();
-    for chunk in chunks {
-        state = (state ^ u64::from_le_bytes(*chunk)).wrapping_mul(0xff51_afd7_ed55_8ccd);
-        state ^= state >> 32;
-    }
-    let mut tail = [0; 8];
-    tail[..rest.len()].copy_from_slice(rest);
-    mix(state ^ u64::from_le_bytes(tail))
-}
-
-/// The place of `hash` in a table of `size` slots.
-fn place(hash: u64, size: usize) -> usize {
-    ((u128::from(hash) * size as u128) >> 64) as usize
-}
 
 /// The sections of a vocabulary: all bytes, starts of words, hash slots (tag and id).
 pub fn sections(words: &Texts) -> [Vec<u8>; 3] {

@@ -1,4 +1,4 @@
-//! Phrase boundaries (Hopkins & May 2011): the tags or classes of the two target words where phrases meet.
+//! Phrase boundaries (Haddow et al. 2011): the tags or classes of the two target words where phrases meet.
 
 use super::Common;
 use super::symbols::{BOUNDARY, Symbols};

@@ -1,9 +1,14 @@
 //! Translation options: the rules that apply to a sentence, span by span, best first.
 
-use crate::feature::{Rule, Sink, StateFeature};
+mod own;
+
+use crate::feature::own::Fired;
+use crate::feature::{OWN, Rule, Sink, StateFeature};
 use crate::sentence::Sentence;
 use crate::system::System;
 use crate::weights::Weights;
+use dragoman_base::{Names, Result};
+use std::sync::RwLock;
 
 /// Where an option comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,6 +36,8 @@ pub struct Opt {
     table: u16,
     size: u16,
     start: u32,
+    /// What own features said of it, by place in [`Options::fired`].
+    row: u32,
     /// Weighted sum of all rule features.
     pub score: f32,
     /// The score and the state features' guesses: for ranking and future cost.
@@ -80,6 +87,11 @@ pub struct Options {
     /// Spans that start at word i are `spans[starts[i]..starts[i + 1]]`, shortest first.
     starts: Vec<u32>,
     longest: usize,
+    /// What own features said: `fired[rows[i]..rows[i + 1]]` of row i.
+    rows: Vec<u32>,
+    fired: Vec<(u32, f32)>,
+    /// Names of theirs that the system lacks.
+    own: Names,
 }
 
 impl Options {
@@ -118,6 +130,20 @@ impl Options {
         &self.targets
     }
 
+    /// Lists what features that see all options at once said of one; `names` are the system's.
+    pub fn list_fired(&self, option: u32, names: &RwLock<Names>, out: &mut Sink<'_>) {
+        let row = self.get(option).row as usize;
+        let Some(&[from, to]) = self.rows.get(row..row + 2) else { return };
+        for &(feature, value) in &self.fired[from as usize..to as usize] {
+            if feature >= OWN {
+                let names = names.read().expect("no panic while locked");
+                out.named(&names, self.own.name(feature - OWN), value);
+            } else {
+                out.add(feature, value);
+            }
+        }
+    }
+
     /// The spans that start at a word, shortest first.
     #[inline]
     pub fn starting(&self, from: usize) -> &[Span] {
@@ -144,6 +170,8 @@ pub struct Collector<'a> {
     extra: Option<&'a dyn StateFeature>,
     choice: Choice,
     made: Options,
+    /// Options made so far, those that were cut included.
+    pushed: u32,
     /// Source words by table, as the table numbers them.
     words: Vec<Vec<Option<u32>>>,
 }
@@ -162,18 +190,33 @@ impl<'a> Collector<'a> {
             .iter()
             .map(|t| sentence.input.words.iter().map(|word| t.rules.source_word(word)).collect())
             .collect();
-        Self { system, sentence, weights, extra, choice, made: Options::default(), words }
+        Self { system, sentence, weights, extra, choice, made: Options::default(), pushed: 0, words }
     }
 
     /// All options, ranked and cut.
-    pub fn collect(mut self) -> Options {
+    pub fn collect(mut self) -> Result<Options> {
+        if self.system.batch_features.is_empty() {
+            return Ok(self.gather());
+        }
+        let (limit, system, sentence) = (self.choice.limit, self.system, self.sentence);
+        let weights = self.weights;
+        self.choice.limit = 0;
+        let all = self.gather();
+        let mut said = Fired::new(&system.names);
+        for feature in &system.batch_features {
+            feature.score(sentence, &all, &mut said)?;
+        }
+        Ok(own::cut(all, said, limit, weights))
+    }
+
+    fn gather(&mut self) -> Options {
         let length = self.sentence.len();
         for from in 0..length {
             self.made.starts.push(self.made.spans.len() as u32);
             self.start_at(from);
         }
         self.made.starts.push(self.made.spans.len() as u32);
-        self.made
+        std::mem::take(&mut self.made)
     }
 
     fn start_at(&mut self, from: usize) {
@@ -255,7 +298,10 @@ impl<'a> Collector<'a> {
     fn push(&mut self, from: usize, to: usize, rule: u32, table: u16, start: usize) {
         let size = (self.made.targets.len() - start) as u16;
         let (from, to) = (from as u32, to as u32);
-        let mut opt = Opt { from, to, rule, table, size, start: start as u32, score: 0.0, estimate: 0.0 };
+        let row = self.pushed;
+        self.pushed += 1;
+        let start_at = start as u32;
+        let mut opt = Opt { from, to, rule, table, size, start: start_at, row, score: 0.0, estimate: 0.0 };
         let seen = Rule { opt: &opt, target: &self.made.targets[start..] };
         let mut out = Sink::scoring(self.weights);
         for feature in &self.system.rule_features {

@@ -1,0 +1,76 @@
+//! Options after own features have seen them all: scored again, ranked again, and cut.
+
+use super::{Opt, Options, Origin, Span};
+use crate::feature::Sink;
+use crate::feature::own::Fired;
+
+/// Adds what fired to the options and keeps the best `limit` of each span and table; 0 keeps all.
+pub fn cut(all: Options, said: Fired<'_>, limit: usize, weights: &[f32]) -> Options {
+    let Fired { rows: mut said, own, .. } = said;
+    // A stable sort: for each option in the order of the features that said it.
+    said.sort_by_key(|&(option, _, _)| option);
+    let mut made = Options { targets: all.targets, longest: all.longest, own, ..Options::default() };
+    let mut opts = all.opts;
+    made.rows.push(0);
+    let mut rest = said.as_slice();
+    for (number, opt) in opts.iter_mut().enumerate() {
+        let count = rest.iter().take_while(|&&(option, _, _)| option as usize == number).count();
+        let mut out = Sink::scoring(weights);
+        for &(_, feature, value) in &rest[..count] {
+            out.add(feature, value);
+            made.fired.push((feature, value));
+        }
+        rest = &rest[count..];
+        opt.score += out.score();
+        opt.estimate += out.score();
+        made.rows.push(made.fired.len() as u32);
+    }
+    // Rows are numbers of options from here on; ties keep the order in which the options were made.
+    let mut order: Vec<u32> = Vec::with_capacity(opts.len());
+    for spans in all.starts.windows(2) {
+        made.starts.push(made.spans.len() as u32);
+        for span in &all.spans[spans[0] as usize..spans[1] as usize] {
+            order.clear();
+            order.extend(span.first..span.last);
+            rank(&mut order, &opts);
+            keep(&mut made, &mut opts, &order, *span, limit);
+        }
+    }
+    made.starts.push(made.spans.len() as u32);
+    made
+}
+
+fn rank(order: &mut [u32], opts: &[Opt]) {
+    let opt = |number: u32| &opts[number as usize];
+    order.sort_by(|&a, &b| {
+        opt(b).estimate.total_cmp(&opt(a).estimate).then_with(|| opt(a).row.cmp(&opt(b).row))
+    });
+}
+
+/// Takes over the options of a span that are among the best of their table.
+fn keep(made: &mut Options, opts: &mut [Opt], order: &[u32], span: Span, limit: usize) {
+    let first = made.opts.len() as u32;
+    let mut taken: Vec<(u16, usize)> = Vec::new();
+    for &number in order {
+        let mut opt = opts[number as usize];
+        if opt.estimate == f32::NEG_INFINITY {
+            continue;
+        }
+        if limit > 0 && matches!(opt.origin(), Origin::Table(_)) {
+            let place = taken.iter().position(|&(table, _)| table == opt.table).unwrap_or_else(|| {
+                taken.push((opt.table, 0));
+                taken.len() - 1
+            });
+            taken[place].1 += 1;
+            if taken[place].1 > limit {
+                continue;
+            }
+        }
+        opt.row = number;
+        made.opts.push(opt);
+    }
+    let last = made.opts.len() as u32;
+    if last > first {
+        made.spans.push(Span { first, last, ..span });
+    }
+}

@@ -1,0 +1,306 @@
+//! Lattices in columns: from the decoder, and to the search for hope and fear.
+
+use crate::columns::{Names, Texts, check_spans};
+use crate::errors::{invalid, to_py};
+use crate::learn::{rules, sized};
+use crate::metric::NativeMetric;
+use dragoman_base::sparse::Rows;
+use dragoman_base::{Result, Texts as BaseTexts};
+use dragoman_decode::{Lattice, System};
+use dragoman_metric::Metric;
+use dragoman_metric::bleu::Bleu;
+use dragoman_tune::lattice::{Builder, Plain, Pool, Run, Wish, read, write};
+use dragoman_tune::mira::{Context, Unit, Walk};
+use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
+use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedStr;
+use rayon::prelude::*;
+use std::any::Any;
+
+type Array<'py, T> = Bound<'py, PyArray1<T>>;
+type Slice<'py, T> = PyReadonlyArray1<'py, T>;
+
+/// Lattices of some sentences: nodes of each, starts of their arcs, tails, heads, texts, row starts, feature ids, values.
+pub type LatticeColumns<'py> = (
+    Array<'py, i64>,
+    Array<'py, i64>,
+    Array<'py, u32>,
+    Array<'py, u32>,
+    Texts,
+    Array<'py, i64>,
+    Array<'py, u32>,
+    Array<'py, f64>,
+);
+
+/// The decoder's lattices in columns; `system` names the features. All final nodes become one, the last.
+pub fn lattice_columns<'py>(py: Python<'py>, system: &System, lattices: &[Lattice]) -> LatticeColumns<'py> {
+    let (mut nodes, mut starts, mut tails, mut heads) = (Vec::new(), vec![0], Vec::new(), Vec::new());
+    let (mut texts, mut rows) = (BaseTexts::new(), Rows::default());
+    for lattice in lattices {
+        // In order of the sentences, so that names get the same numbers however many threads there are.
+        let own = system.file(&lattice.own);
+        let (number, count) = numbers(lattice);
+        let mut arcs: Vec<usize> = (0..lattice.arcs.len()).collect();
+        arcs.sort_by_key(|&arc| number[lattice.arcs[arc].to as usize]);
+        for arc in arcs {
+            let arc = &lattice.arcs[arc];
+            tails.push(number[arc.from as usize]);
+            heads.push(number[arc.to as usize]);
+            texts.push(&arc.text);
+            for &(id, value) in &arc.features {
+                rows.push(System::filed(id, &own), f64::from(value));
+            }
+            rows.end_row();
+        }
+        nodes.push(i64::from(count));
+        starts.push(tails.len() as i64);
+    }
+    (
+        nodes.into_pyarray(py),
+        starts.into_pyarray(py),
+        tails.into_pyarray(py),
+        heads.into_pyarray(py),
+        texts.into(),
+        rows.starts.into_pyarray(py),
+        rows.columns.into_pyarray(py),
+        rows.values.into_pyarray(py),
+    )
+}
+
+/// New numbers for the nodes, with all final ones as the last, and how many there are.
+fn numbers(lattice: &Lattice) -> (Vec<u32>, u32) {
+    let mut number = vec![0; lattice.nodes];
+    let mut ends = vec![false; lattice.nodes];
+    lattice.finals.iter().for_each(|&end| ends[end as usize] = true);
+    let mut next = 0;
+    for node in (0..lattice.nodes).filter(|&node| !ends[node]) {
+        number[node] = next;
+        next += 1;
+    }
+    lattice.finals.iter().for_each(|&end| number[end as usize] = next);
+    (number, if lattice.finals.is_empty() { 0 } else { next + 1 })
+}
+
+/// After a pass: weights, drift, updates, background, its count, sums of the statistics of oracles and predictions, and
+/// how many sentences could teach anything.
+type Visited<'py> =
+    (Array<'py, f64>, Array<'py, f64>, u64, Array<'py, f64>, f64, Array<'py, f64>, Array<'py, f64>, usize);
+
+/// The lattices of the sentences of a tuning text, of one or more rounds.
+#[pyclass(module = "dragoman._core")]
+pub struct LatticePool {
+    inner: Pool,
+}
+
+fn bleu(metric: &NativeMetric) -> PyResult<&Bleu> {
+    let any: &dyn Any = metric.inner.as_ref();
+    any.downcast_ref()
+        .ok_or_else(|| invalid("hope and fear are sought in lattices for BLEU, and for no other metric"))
+}
+
+#[pymethods]
+impl LatticePool {
+    /// No lattices yet; the metric must be BLEU on words between blanks.
+    #[new]
+    fn new(py: Python<'_>, metric: &NativeMetric, references: Vec<Vec<PyBackedStr>>) -> PyResult<Self> {
+        let bleu = bleu(metric)?;
+        if let Some(empty) = references.iter().position(Vec::is_empty) {
+            return Err(invalid(format!("sentence {empty} has no reference")));
+        }
+        let inner = py.detach(|| {
+            let lines: Vec<Vec<&str>> =
+                references.iter().map(|refs| refs.iter().map(|line| &**line).collect()).collect();
+            Pool::new(bleu, &lines)
+        });
+        Ok(Self { inner: inner.map_err(to_py)? })
+    }
+
+    /// Adds lattices, in columns, to some sentences.
+    #[allow(clippy::too_many_arguments)] // one per column
+    fn add(
+        &mut self,
+        py: Python<'_>,
+        round: u32,
+        sentences: Slice<'_, i64>,
+        nodes: Slice<'_, i64>,
+        starts: Slice<'_, i64>,
+        tails: Slice<'_, u32>,
+        heads: Slice<'_, u32>,
+        texts: &Texts,
+        row_starts: Slice<'_, i64>,
+        columns: Slice<'_, u32>,
+        values: Slice<'_, f64>,
+    ) -> PyResult<()> {
+        let sentences: Vec<usize> = sentences.as_slice()?.iter().map(|&s| s as usize).collect();
+        let arcs = texts.inner.len();
+        let (nodes, starts) = (
+            sized(&nodes, sentences.len(), "numbers of nodes")?,
+            sized(&starts, sentences.len() + 1, "starts of lattices")?,
+        );
+        let (tails, heads) = (sized(&tails, arcs, "tails")?, sized(&heads, arcs, "heads")?);
+        let rows = sized(&row_starts, arcs + 1, "starts of features")?;
+        let (columns, values) = (columns.as_slice()?, values.as_slice()?);
+        check_spans(starts, arcs)?;
+        check_spans(rows, columns.len().min(values.len()))?;
+        let one = |i: usize| -> Result<Plain> {
+            let mut made = Builder::new(u32::try_from(nodes[i]).unwrap_or(u32::MAX));
+            for arc in starts[i] as usize..starts[i + 1] as usize {
+                let span = rows[arc] as usize..rows[arc + 1] as usize;
+                let ends = (tails[arc], heads[arc]);
+                made.add(ends, texts.inner.get(arc), &columns[span.clone()], &values[span]);
+            }
+            made.finish()
+        };
+        let add = || {
+            let made = (0..sentences.len()).into_par_iter().map(one).collect::<Result<Vec<_>>>()?;
+            self.inner.add(round, &sentences, made)
+        };
+        py.detach(add).map_err(to_py)
+    }
+
+    /// Forgets the lattices of rounds before this one.
+    fn forget(&mut self, round: u32) {
+        self.inner.forget(round);
+    }
+
+    /// Bytes in use.
+    #[getter]
+    fn bytes(&self) -> usize {
+        self.inner.bytes()
+    }
+
+    /// Number of arcs, and of steps that a search looks at.
+    #[getter]
+    fn size(&self) -> (usize, usize) {
+        self.inner.size()
+    }
+
+    fn __len__(&self) -> usize {
+        self.inner.sentences()
+    }
+
+    /// Longest n-gram that counts.
+    #[getter]
+    fn order(&self) -> usize {
+        self.inner.bleu().order
+    }
+
+    /// Writes the lattices of a round.
+    fn save(&self, py: Python<'_>, path: &str, round: u32, names: &Names) -> PyResult<()> {
+        py.detach(|| names.read(|names| write(path, names, &self.inner.round(round)))).map_err(to_py)
+    }
+
+    /// Reads the lattices of a round.
+    fn load(&mut self, py: Python<'_>, path: &str, round: u32, names: &Names) -> PyResult<()> {
+        let run = || -> Result<()> {
+            let found = read(path, &mut names.inner.write().expect("no panic while locked"))?;
+            let (sentences, lattices): (Vec<usize>, Vec<Plain>) = found.into_iter().unzip();
+            self.inner.add(round, &sentences, lattices)
+        };
+        py.detach(run).map_err(to_py)
+    }
+
+    /// The sum of the statistics of all sentences' 1-best paths.
+    fn total<'py>(&self, py: Python<'py>, weights: Slice<'_, f64>) -> PyResult<Array<'py, f64>> {
+        let weights = weights.as_slice()?;
+        Ok(py.detach(|| self.inner.total(weights)).into_pyarray(py))
+    }
+
+    /// What a word and a match of each order are worth on top of a sum of statistics, to first order.
+    fn slopes<'py>(&self, py: Python<'py>, row: Slice<'_, f64>) -> PyResult<Array<'py, f64>> {
+        let row = sized(&row, self.inner.bleu().width(), "statistics")?;
+        Ok(self.inner.bleu().slopes(row).into_pyarray(py))
+    }
+
+    /// For each wish (a factor of the model score, one of the linearised gain) the best path in each of a sentence's
+    /// lattices: texts and features. Paths that are best for several wishes come once.
+    #[allow(clippy::type_complexity)]
+    fn paths<'py>(
+        &self,
+        py: Python<'py>,
+        sentence: usize,
+        weights: Slice<'_, f64>,
+        wishes: Vec<(f64, f64)>,
+        slopes: Slice<'_, f64>,
+    ) -> PyResult<(Texts, Array<'py, i64>, Array<'py, u32>, Array<'py, f64>)> {
+        if sentence >= self.inner.sentences() {
+            return Err(invalid(format!("there is no sentence {sentence}")));
+        }
+        let slopes = sized(&slopes, self.inner.bleu().order + 1, "slopes")?;
+        let weights = weights.as_slice()?;
+        let wishes: Vec<Wish> = wishes.into_iter().map(|(model, gain)| Wish { model, gain }).collect();
+        let (texts, rows) = py.detach(|| {
+            let (mut texts, mut rows) = (BaseTexts::new(), Rows::default());
+            for path in self.inner.search(sentence, weights, &wishes, slopes) {
+                texts.push(&self.inner.text(sentence, &path));
+                for (column, value) in self.inner.features(sentence, &[(&path, 1.0)]) {
+                    rows.push(column, value);
+                }
+                rows.end_row();
+            }
+            (texts, rows)
+        });
+        let arrays =
+            (rows.starts.into_pyarray(py), rows.columns.into_pyarray(py), rows.values.into_pyarray(py));
+        Ok((texts.into(), arrays.0, arrays.1, arrays.2))
+    }
+
+    /// A pass of MIRA over some sentences.
+    #[allow(clippy::too_many_arguments)] // the state and the options of a run
+    #[pyo3(signature = (order, weights, drift, updates, lower, upper, background, count, *, oracle, prediction, c, decay, feed, unit))]
+    fn visit<'py>(
+        &self,
+        py: Python<'py>,
+        order: Slice<'_, i64>,
+        weights: Slice<'_, f64>,
+        drift: Slice<'_, f64>,
+        updates: u64,
+        lower: Slice<'_, f64>,
+        upper: Slice<'_, f64>,
+        background: Slice<'_, f64>,
+        count: f64,
+        oracle: &str,
+        prediction: &str,
+        c: f64,
+        decay: f64,
+        feed: &str,
+        unit: &str,
+    ) -> PyResult<Visited<'py>> {
+        let order: Vec<usize> = order.as_slice()?.iter().map(|&s| s as usize).collect();
+        if let Some(bad) = order.iter().find(|&&s| s >= self.inner.sentences()) {
+            return Err(invalid(format!("there is no sentence {bad}")));
+        }
+        let width = weights.as_slice()?.len();
+        if self.inner.width() > width {
+            return Err(invalid(format!(
+                "expected {} weights, one for each feature, found {width}",
+                self.inner.width()
+            )));
+        }
+        let all = |array: &Slice<'_, f64>| {
+            sized(array, width, "numbers, one for each feature").map(<[f64]>::to_vec)
+        };
+        let walk = Walk { weights: all(&weights)?, drift: all(&drift)?, updates };
+        let row = sized(&background, self.inner.bleu().width(), "statistics")?.to_vec();
+        let unit = match unit {
+            "score" => Unit::Score,
+            "sentence" => Unit::Sentence,
+            "length" => Unit::Statistic(1),
+            _ => return Err(invalid(format!("expected score, sentence or length, found `{unit}`"))),
+        };
+        let rules = rules(oracle, prediction, 1, c, decay, feed)?;
+        let mut run = Run::new(rules, unit, (all(&lower)?, all(&upper)?), walk, Context { row, count })
+            .map_err(to_py)?;
+        py.detach(|| order.iter().for_each(|&s| run.visit(&self.inner, s)));
+        Ok((
+            run.walk.weights.into_pyarray(py),
+            run.walk.drift.into_pyarray(py),
+            run.walk.updates,
+            run.background.row.into_pyarray(py),
+            run.background.count,
+            run.met.0.into_pyarray(py),
+            run.met.1.into_pyarray(py),
+            run.telling,
+        ))
+    }
+}

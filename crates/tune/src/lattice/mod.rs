@@ -1,0 +1,14 @@
+//! MIRA over lattices: hope and fear by dynamic programming with linearised BLEU (Chiang et al. 2008; Cherry &
+//! Foster 2012; Cherry 2013).
+
+mod file;
+mod plain;
+mod pool;
+mod product;
+mod run;
+
+pub use file::{read, write};
+pub use plain::{Builder, Plain};
+pub use pool::{Path, Pool};
+pub use product::{Lattice, Wish};
+pub use run::Run;

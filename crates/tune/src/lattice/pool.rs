@@ -1,0 +1,189 @@
+//! The lattices of all sentences and of several rounds, and the paths that are sought in them.
+
+use super::plain::Plain;
+use super::product::{Lattice, Wish};
+use dragoman_base::{Error, Result};
+use dragoman_metric::bleu::Bleu;
+use dragoman_metric::matcher::Matcher;
+use dragoman_metric::{Metric, Reference};
+use rayon::prelude::*;
+
+/// From so many steps on, the lattices of a sentence are searched side by side.
+const MANY: usize = 1 << 14;
+
+/// A path with all that an update asks of it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Path {
+    /// Which of the sentence's lattices it is in, oldest first.
+    pub lattice: usize,
+    /// Its arcs.
+    pub arcs: Vec<u32>,
+    /// Its model score.
+    pub model: f64,
+    /// Its true statistics: clipped, with the right reference length.
+    pub row: Vec<f64>,
+}
+
+/// A sentence: its references and its lattices, with the rounds that they are from.
+struct Sentence {
+    matcher: Matcher,
+    references: Box<dyn Reference>,
+    lattices: Vec<(u32, Lattice)>,
+}
+
+/// Lattices with references.
+pub struct Pool {
+    bleu: Bleu,
+    sentences: Vec<Sentence>,
+}
+
+impl Pool {
+    /// No lattices yet. The metric must be BLEU on words between blanks: nothing else falls apart into n-grams.
+    pub fn new(bleu: &Bleu, references: &[Vec<&str>]) -> Result<Self> {
+        let one = |lines: &Vec<&str>| {
+            let matcher = Matcher::new(bleu, lines).ok_or_else(|| {
+                Error::Invalid("lattices are searched word by word: BLEU needs tokenize=none".into())
+            })?;
+            Ok(Sentence { matcher, references: bleu.digest(lines), lattices: Vec::new() })
+        };
+        let sentences = references.par_iter().map(one).collect::<Result<_>>()?;
+        Ok(Self { bleu: bleu.clone(), sentences })
+    }
+
+    /// The metric.
+    pub fn bleu(&self) -> &Bleu {
+        &self.bleu
+    }
+
+    /// Number of sentences.
+    pub fn sentences(&self) -> usize {
+        self.sentences.len()
+    }
+
+    /// Adds a lattice to each of some sentences.
+    pub fn add(&mut self, round: u32, sentences: &[usize], lattices: Vec<Plain>) -> Result<()> {
+        if let Some(bad) = sentences.iter().find(|&&s| s >= self.sentences.len()) {
+            return Err(Error::Invalid(format!("there is no sentence {bad}")));
+        }
+        lattices.iter().try_for_each(Plain::check)?;
+        let made: Vec<Lattice> = lattices
+            .into_par_iter()
+            .zip(sentences)
+            .map(|(plain, &s)| Lattice::new(plain, &self.sentences[s].matcher))
+            .collect();
+        for (&s, lattice) in sentences.iter().zip(made) {
+            self.sentences[s].lattices.push((round, lattice));
+        }
+        Ok(())
+    }
+
+    /// Forgets the lattices of rounds before this one.
+    pub fn forget(&mut self, round: u32) {
+        for sentence in &mut self.sentences {
+            sentence.lattices.retain(|(from, _)| *from >= round);
+        }
+    }
+
+    fn all(&self) -> impl Iterator<Item = &Lattice> {
+        self.sentences.iter().flat_map(|sentence| sentence.lattices.iter().map(|(_, lattice)| lattice))
+    }
+
+    /// Bytes in use by all lattices.
+    pub fn bytes(&self) -> usize {
+        self.all().map(Lattice::bytes).sum()
+    }
+
+    /// Number of arcs of all lattices, and of steps in the products.
+    pub fn size(&self) -> (usize, usize) {
+        self.all().fold((0, 0), |(arcs, steps), l| (arcs + l.arcs(), steps + l.steps()))
+    }
+
+    /// The lattices of a round, by sentence.
+    pub fn round(&self, round: u32) -> Vec<(usize, &Plain)> {
+        self.sentences
+            .iter()
+            .enumerate()
+            .flat_map(|(s, sentence)| {
+                let own = sentence.lattices.iter().filter(|(from, _)| *from == round);
+                own.map(move |(_, lattice)| (s, lattice.plain())).collect::<Vec<_>>()
+            })
+            .collect()
+    }
+
+    /// The best path of each lattice of a sentence for each wish. `slopes` is what a word and a match of each order
+    /// are worth.
+    pub fn search(&self, s: usize, weights: &[f64], wishes: &[Wish], slopes: &[f64]) -> Vec<Path> {
+        let sentence = &self.sentences[s];
+        let one = |(at, (_, lattice)): (usize, &(u32, Lattice))| {
+            let mut scores = Vec::new();
+            lattice.scores(weights, &mut scores);
+            let mut found: Vec<Path> = Vec::new();
+            for &wish in wishes {
+                let Some((_, arcs)) = lattice.best(wish, &scores, slopes) else { continue };
+                if found.iter().any(|path| path.arcs == arcs) {
+                    continue;
+                }
+                let mut row = vec![0.0; self.bleu.width()];
+                sentence.references.statistics(&lattice.text(&arcs), &mut row);
+                let model = arcs.iter().map(|&arc| scores[arc as usize]).sum();
+                found.push(Path { lattice: at, arcs, model, row });
+            }
+            found
+        };
+        let lattices = &sentence.lattices;
+        if lattices.len() > 1 && lattices.iter().map(|(_, l)| l.steps()).sum::<usize>() >= MANY {
+            return lattices.par_iter().enumerate().flat_map_iter(one).collect();
+        }
+        lattices.iter().enumerate().flat_map(one).collect()
+    }
+
+    /// The 1-best path of a sentence: of all its lattices, the first with the largest model score.
+    pub fn best(&self, s: usize, weights: &[f64]) -> Option<Path> {
+        let found = self.search(s, weights, &[Wish { model: 1.0, gain: 0.0 }], &[]);
+        found.into_iter().reduce(|best, next| if next.model > best.model { next } else { best })
+    }
+
+    /// The sum of the statistics of all 1-best paths.
+    pub fn total(&self, weights: &[f64]) -> Vec<f64> {
+        let rows: Vec<Option<Path>> =
+            (0..self.sentences.len()).into_par_iter().map(|s| self.best(s, weights)).collect();
+        let mut total = vec![0.0; self.bleu.width()];
+        for path in rows.iter().flatten() {
+            total.iter_mut().zip(&path.row).for_each(|(sum, x)| *sum += x);
+        }
+        total
+    }
+
+    /// The words of a path.
+    pub fn text(&self, s: usize, path: &Path) -> String {
+        self.sentences[s].lattices[path.lattice].1.text(&path.arcs)
+    }
+
+    /// The largest feature number of all lattices, plus one.
+    pub fn width(&self) -> usize {
+        let columns = self.all().flat_map(|lattice| lattice.plain().columns.iter());
+        columns.max().map_or(0, |&column| column as usize + 1)
+    }
+
+    /// The sum of the features of some paths, each times a factor, in order of their numbers.
+    pub fn features(&self, s: usize, paths: &[(&Path, f64)]) -> Vec<(u32, f64)> {
+        let mut list: Vec<(u32, f64)> = Vec::new();
+        for (path, factor) in paths {
+            let plain = self.sentences[s].lattices[path.lattice].1.plain();
+            for &arc in &path.arcs {
+                let (columns, values) = plain.features(arc as usize);
+                list.extend(columns.iter().zip(values).map(|(&column, &v)| (column, factor * f64::from(v))));
+            }
+        }
+        list.sort_by_key(|(column, _)| *column); // stable, so that equal paths sum alike
+        list.dedup_by(|next, kept| {
+            let same = next.0 == kept.0;
+            if same {
+                kept.1 += next.1;
+            }
+            same
+        });
+        list.retain(|(_, value)| *value != 0.0);
+        list
+    }
+}

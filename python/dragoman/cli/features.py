@@ -1,0 +1,350 @@
+"""`dragoman features`: what sparse features there are, how they fire, which of them data sets share, what competes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, fields
+from pathlib import Path
+from typing import Any
+
+import click
+
+from dragoman import nbest, tags
+from dragoman import weights as files
+from dragoman.analysis import Overlap, Usage, contrast, overlap, rivals, rules_with
+from dragoman.cli.arguments import Command, as_json
+from dragoman.cli.progress import counter
+from dragoman.cli.show import print_json, print_table
+from dragoman.decode import Decoder
+from dragoman.features import ABOUT, SETS
+from dragoman.files import read_text
+from dragoman.model import Model
+from dragoman.rules import Table
+from dragoman.types import Names, Weights
+
+__all__ = ["features"]
+
+
+@click.group()
+def features() -> None:
+    """Sparse features: the sets, how often they fire, which of them data sets share, what competes with what.
+
+    \b
+    dragoman features list
+    dragoman features stat --model model --features pt,al,lo --src dev.de
+    dragoman features overlap test.bin tuned.bin
+    dragoman features contrast programme program --weights a.bin b.bin --text a.en b.en
+    """
+
+
+@features.command("list", cls=Command)
+@as_json
+def list_(as_json: bool) -> None:
+    """List the sets for --features, what fires in each, its options and names that it fires."""
+    rows = []
+    for name, made in SETS.items():
+        what, paper, examples = ABOUT[name]
+        options = {field.name: getattr(made, field.name) for field in fields(made)}
+        rows.append((name, what, paper, options, examples))
+    if as_json:
+        keys = ("set", "fires", "paper", "options", "names")
+        print_json([dict(zip(keys, row, strict=True)) for row in rows])
+        return
+    for name, what, paper, options, examples in rows:
+        click.echo(f"{name}  ({paper})")
+        click.echo(f"    on {what}")
+        click.echo(f"    such as {'  '.join(examples)}")
+        shown = (f"{key}={value}" if value != "" else key for key, value in options.items())
+        click.echo(f"    options {', '.join(shown)}")
+
+
+def _decoding(command: Callable[..., Any]) -> Callable[..., Any]:
+    for option in (
+        click.option("--size", default=1, show_default=True, type=click.IntRange(min=1), help="Candidates a sentence."),
+        click.option("--weights", "weights_file", metavar="FILE", help="Other weights than the model's own."),
+        click.option("--features", "sets", metavar="SETS", help="Sets besides the model's own: pt,al,lo."),
+        click.option("--model", "folder", metavar="FOLDER", help="Translate text with this model."),
+    ):
+        command = option(command)
+    return command
+
+
+@features.command(cls=Command)
+@click.option("--nbest", "lists", multiple=True, metavar="FILE...", help="N-best lists with features.")
+@click.option("--src", metavar="FILE", help="With --model: text to translate, words between blanks.")
+@_decoding
+@click.option("--top", default=0, metavar="N", help="List the N sparse names that fire most often, too.")
+@as_json
+def stat(
+    lists: tuple[str, ...],
+    src: str | None,
+    folder: str | None,
+    sets: str | None,
+    weights_file: str | None,
+    size: int,
+    top: int,
+    as_json: bool,
+) -> None:
+    """Count how often each set fires, and how many names it has, in n-best lists or in translations of a text.
+
+    \b
+    dragoman features stat --nbest dev.nbest.gz
+    dragoman features stat --model model --features pt,al,lo,tb --src dev.de --size 100
+    """
+    if bool(lists) == (src is not None) or (src is None) != (folder is None):
+        raise click.UsageError("expected either --nbest, or --model and --src")
+    usage = _of_lists(lists) if lists else _of_text(str(folder), str(src), sets, weights_file, size)
+    made, most = usage.sets(), files.top(usage.weights(), top, "*:*")
+    if as_json:
+        facts = {"sentences": usage.sentences, "candidates": usage.candidates, "sets": [asdict(one) for one in made]}
+        print_json({**facts, "top": [{"name": name, "fired": int(count)} for name, count in most]})
+        return
+    click.echo(f"{usage.sentences:,} sentences, {usage.candidates:,} candidates")
+    head = ["set", "names", "in one sentence", "fired", "a candidate", "candidates", "sentences"]
+    rows = [
+        [
+            s.name or "(dense)",
+            f"{s.names:,}",
+            f"{s.once:,}",
+            f"{s.fired:,}",
+            f"{s.fired / max(usage.candidates, 1):.2f}",
+            f"{s.candidates / max(usage.candidates, 1):.1%}",
+            f"{s.sentences / max(usage.sentences, 1):.1%}",
+        ]
+        for s in made
+    ]
+    print_table(head, rows)
+    if most:
+        click.echo()
+        print_table(["feature", "fired"], [[name, f"{count:,.0f}"] for name, count in most])
+
+
+def _of_lists(lists: Sequence[str]) -> Usage:
+    usage = Usage()
+    names = Names()
+    with counter("sentences") as tick:
+        for path in lists:
+            for batch in nbest.stream(path, names=names):
+                usage.add(batch)
+                tick(len(batch))
+    return usage
+
+
+def _of_text(folder: str, src: str, sets: str | None, weights_file: str | None, size: int) -> Usage:
+    usage = Usage()
+    given = files.load(weights_file) if weights_file else None
+    decoder = Decoder(folder, features=sets, weights=given)
+    lines = read_text(Path(src)).to_list()
+    with counter("sentences") as tick:
+        for start in range(0, len(lines), 256):
+            found = decoder.nbest(lines[start : start + 256], size)
+            usage.add(found)
+            tick(len(found))
+    return usage
+
+
+@features.command("overlap", cls=Command)
+@click.argument("first")
+@click.argument("second")
+@click.option("--nbest", "lists", is_flag=True, help="The files are n-best lists, not weights.")
+@_decoding
+@as_json
+def overlap_(
+    first: str,
+    second: str,
+    lists: bool,
+    folder: str | None,
+    sets: str | None,
+    weights_file: str | None,
+    size: int,
+    as_json: bool,
+) -> None:
+    """Count the features that two weights files share, or two n-best lists, or (with --model) two texts.
+
+    \b
+    dragoman features overlap tuned-on-a.bin tuned-on-b.bin
+    dragoman features overlap a.nbest.gz b.nbest.gz --nbest
+    dragoman features overlap test.de dev.de --model model --features pt,al,lo
+
+    Weights of zero do not count. The share is that of the first's features which the second has, too.
+    """
+    if lists and folder:
+        raise click.UsageError("expected --nbest or --model, not both")
+
+    def read(path: str) -> Weights:
+        if lists:
+            return _of_lists([path]).weights()
+        return _of_text(folder, path, sets, weights_file, size).weights() if folder else files.load(path)
+
+    made = overlap(read(first), read(second))
+    if as_json:
+        print_json([{**asdict(row), "share": row.share} for row in made])
+        return
+    total = Overlap("all", *(sum(getattr(row, key) for row in made) for key in ("first", "second", "both")))
+    rows = [
+        [row.name or "(dense)", f"{row.first:,}", f"{row.second:,}", f"{row.both:,}", _share(row.share)]
+        for row in [*made, total]
+    ]
+    print_table(["set", first, second, "both", "share"], rows)
+
+
+def _share(value: float) -> str:
+    return "-" if math.isnan(value) else f"{value:.1%}"
+
+
+@features.command("contrast", cls=Command)
+@click.argument("phrases", nargs=-1)
+@click.option("--source", metavar="PHRASE", help="Show all translations of this source phrase instead.")
+@click.option("--model", "folder", metavar="FOLDER", help="With --source: the model whose rules are shown.")
+@click.option("--rules", "table", metavar="FILE", help="With --source: a rule table instead of a model.")
+@click.option("--weights", "weight_files", multiple=True, metavar="FILE...", help="Weights to compare.")
+@click.option("--text", "texts", multiple=True, metavar="FILE...", help="Target texts to count the phrases in.")
+@click.option("--prefix", default="pt", show_default=True, help="The set whose rules count.")
+@click.option("--limit", default=20, show_default=True, type=click.IntRange(min=1), help="Rules to show.")
+@as_json
+def contrast_(
+    phrases: tuple[str, ...],
+    source: str | None,
+    folder: str | None,
+    table: str | None,
+    weight_files: tuple[str, ...],
+    texts: tuple[str, ...],
+    prefix: str,
+    limit: int,
+    as_json: bool,
+) -> None:
+    """Show what competes: spellings of a word in texts and in tuned rules, or all translations of a source phrase.
+
+    \b
+    dragoman features contrast programme program --text a.en b.en --weights tuned-on-a.bin tuned-on-b.bin
+    dragoman features contrast --source programm --model model --weights a.bin b.bin
+
+    With phrases of the target: how often each stands in each text, and how many rules with it weigh anything in each
+    file. With --source: how often each rule was seen, its probability, and its weight in each file.
+    """
+    if (source is None) == (not phrases) or (source is not None and (folder is None) == (table is None)):
+        raise click.UsageError("expected target phrases, or --source with --model or --rules")
+    loaded = [files.load(path) for path in weight_files]
+    if source is None:
+        if not texts and not loaded:
+            raise click.UsageError("expected --text, --weights or both")
+        _competing(phrases, texts, weight_files, loaded, prefix, limit, as_json)
+    else:
+        opened = (
+            [Table(table)] if table else [Table(Path(str(folder)) / name) for name in Model.open(str(folder)).tables]
+        )
+        _translations(source, opened, weight_files, loaded, prefix, limit, as_json)
+
+
+def _competing(
+    phrases: Sequence[str],
+    texts: Sequence[str],
+    weight_files: Sequence[str],
+    loaded: Sequence[Weights],
+    prefix: str,
+    limit: int,
+    as_json: bool,
+) -> None:
+    counted = contrast(phrases, [read_text(Path(path)) for path in texts], loaded, prefix)
+    if as_json:
+        made = [
+            {
+                "phrase": phrase,
+                "texts": dict(zip(texts, tokens, strict=True)),
+                "rules": dict(zip(weight_files, rules, strict=True)),
+                "largest": {
+                    path: [{"name": name, "weight": value} for name, value in _largest(weights, phrase, prefix, limit)]
+                    for path, weights in zip(weight_files, loaded, strict=True)
+                },
+            }
+            for phrase, (tokens, rules) in zip(phrases, counted, strict=True)
+        ]
+        print_json(made)
+        return
+    if texts:
+        print_table(
+            ["tokens", *texts], [[p, *map("{:,}".format, c)] for p, (c, _) in zip(phrases, counted, strict=True)]
+        )
+    if loaded:
+        click.echo("\n" if texts else "", nl=False)
+        rows = [[f"{prefix} with {p}", *map("{:,}".format, c)] for p, (_, c) in zip(phrases, counted, strict=True)]
+        print_table(["rules", *weight_files], rows)
+    for phrase in phrases:
+        for path, weights in zip(weight_files, loaded, strict=True):
+            rules = _largest(weights, phrase, prefix, limit)
+            if rules:
+                click.echo()
+                print_table([f"{phrase} in {path}", "weight"], [[name, f"{value:.4g}"] for name, value in rules])
+
+
+def _largest(weights: Weights, phrase: str, prefix: str, limit: int) -> list[tuple[str, float]]:
+    return files.top(rules_with(weights, phrase, prefix), limit)
+
+
+def _translations(
+    source: str,
+    tables: Sequence[Table],
+    weight_files: Sequence[str],
+    loaded: Sequence[Weights],
+    prefix: str,
+    limit: int,
+    as_json: bool,
+) -> None:
+    found = [rival for table in tables for rival in rivals(table, source, loaded, prefix)]
+    if as_json:
+        rows = [{**asdict(r), "weights": dict(zip(weight_files, r.weights, strict=True))} for r in found[:limit]]
+        print_json({"source": source, "translations": len(found), "rules": rows})
+        return
+    if not found:
+        click.echo(f"dragoman: no rules for `{source}`", err=True)
+        return
+    click.echo(f"{source}: {len(found):,} translations")
+    print_table(
+        ["target", "count", "p(e|f)", *weight_files],
+        [
+            [r.target, _plain(r.count), _plain(r.probability), *(f"{value:.4g}" for value in r.weights)]
+            for r in found[:limit]
+        ],
+    )
+
+
+def _plain(value: float) -> str:
+    return "-" if math.isnan(value) else f"{value:.4g}"
+
+
+@features.command("tags", cls=Command)
+@click.option("--factored", multiple=True, metavar="FILE...", help="Text with factors: the|DT house|NN.")
+@click.option("--factor", default=1, show_default=True, type=click.IntRange(min=1), help="Which factor is the tag.")
+@click.option("--text", metavar="FILE", help="Text, words between blanks, with --tags or --tagger.")
+@click.option("--tags", "tag_file", metavar="FILE", help="The tags of --text: as many lines, and as many in each.")
+@click.option("--tagger", metavar="NAME", help=f"Tag --text by {', '.join(tags.TAGGERS)} (HanTa), or by your own.")
+@click.option("--sentences", type=click.IntRange(min=1), metavar="N", help="With --tagger: tag the first N only.")
+@click.option("--out", required=True, metavar="FILE", help="Where words and their tags go.")
+@as_json
+def tags_(
+    factored: tuple[str, ...],
+    factor: int,
+    text: str | None,
+    tag_file: str | None,
+    tagger: str | None,
+    sentences: int | None,
+    out: str,
+    as_json: bool,
+) -> None:
+    """Learn the most frequent tag of each target word, for features on phrase boundaries.
+
+    \b
+    dragoman features tags --factored train.tagged.en --out english.tags
+    dragoman features tags --text train.en --tagger en --sentences 10000 --out english.tags
+    dragoman translate --model model --features pb:tags=english.tags < in.de
+    """
+    with counter("sentences") as tick:
+        made = tags.learn(
+            out, factored=factored, factor=factor, text=text, tags=tag_file, tagger=tagger, sentences=sentences,
+            progress=tick,
+        )  # fmt: skip
+    if as_json:
+        print_json(asdict(made))
+        return
+    click.echo(f"{made.words:,} words, {len(made.tags)} tags, from {made.tokens:,} words of text, in {out}")

@@ -1,0 +1,51 @@
+"""Oracle and prediction of one sentence from its lattice: a list of the few paths that online MIRA may want."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from dragoman.tune._learning import padded
+from dragoman.tune.lattice_mira import lattice_pool, lattice_source
+from dragoman.tune.lattices import add
+from dragoman.tune.mira import Mira
+from dragoman.types import F64, Candidates, Features, Hypotheses, Metric, Source, Texts, Weights
+
+__all__ = ["Paths"]
+
+_WISHES = {
+    "mb": (0.0, 1.0), "hope": (1.0, 1.0),
+    "pb": (1.0, 0.0), "mc": (0.0, -1.0), "fear": (1.0, -1.0),
+}  # fmt: skip
+"""What each strategy is a maximum of: factors of the model score and of the gain."""
+
+
+class Paths:
+    """Lists of up to three paths: the 1-best, the oracle and the prediction under first-order gains."""
+
+    def __init__(self, source: Source, references: Sequence[Sequence[str]], metric: Metric, tuner: Mira) -> None:
+        self.source, self.references, self.metric, self.tuner = lattice_source(source), references, metric, tuner
+        self.level = metric.sentence_level()
+        lattice_pool(metric, [])  # tells a metric that cannot be searched for
+
+    def candidates(
+        self, sentence: int, weights: Weights, others: F64 | None, unit: float, threads: int | None
+    ) -> Candidates:
+        """The list of a sentence, 1-best first. Gains are those on top of `others`, or of the sentence alone."""
+        found = self.source.lattices([sentence], weights, self.tuner.density, threads)
+        names, references = found.features.names, [list(self.references[sentence])]
+        metric = self.level if others is None else self.metric
+        pool = lattice_pool(metric, references)
+        add(pool, 0, [0], found)
+        values = padded(np.asarray(weights.values), len(names))
+        first = _WISHES["pb"]
+        best, *_ = pool.paths(0, values, [first], np.zeros(pool.order + 1))
+        texts, starts, columns, rows = best, np.zeros(1, dtype=np.int64), np.zeros(0, dtype=np.uint32), np.zeros(0)
+        if len(best):
+            row = metric.prepare(references).statistics(Hypotheses.one_each(best))[0]
+            slopes = pool.slopes(row if others is None else others + row) * (unit / metric.scale)
+            wishes = [first, _WISHES[self.tuner.oracle], _WISHES[self.tuner.prediction]]
+            texts, starts, columns, rows = pool.paths(0, values, wishes, slopes)
+        ends = np.array([0, len(texts)], dtype=np.int64)
+        return Candidates(Texts([str(sentence)]), ends, texts, Features(names, starts, columns, rows))
