@@ -85,7 +85,7 @@ class SampleRank:
     temperature: float = 1.0
     """Derivations are drawn by exp(score / temperature)."""
     hot: float = 0.0
-    """Temperature at the start of the burn-in, from which it falls to `temperature`; no higher than that: it is constant."""
+    """Temperature at the start of the burn-in, from which it falls to `temperature`; 0: it is constant."""
     start: Literal["gloss", "best"] = "gloss"
     """Derivations start with the best translation of each word (the paper), or with the phrases that look best."""
     merge: float = 0.2
