@@ -37,7 +37,7 @@ REFERENCES = [
     "is small",
 ]
 METRIC = Bleu(tokenize="none", smooth="add-all")
-SMALL = SampleRank(chains=2, samples=60, burn_in=10, c=0.1)
+SMALL = SampleRank(chains=2, samples=60, burn_in=10, c=0.1, temperature=1.0)
 
 
 @pytest.fixture(scope="module")

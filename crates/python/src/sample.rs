@@ -1,11 +1,11 @@
-//! The sampler: translations by sampling, and SampleRank.
+//! The sampler: translations by sampling, and `SampleRank`.
 
 use crate::columns::Texts;
 use crate::decode::{Batch, Columns, NativeSystem, NativeWeights, PySettings, pool, read};
 use crate::errors::{invalid, to_py};
 use dragoman_base::{Error, Result};
 use dragoman_decode::sample::{
-    Epoch, Mix, Oracle, Plan, RankOptions, References, Shard, Whole, rank, sample,
+    Epoch, Mix, Oracle, Plan, RankOptions, References, Shard, Start, Whole, rank, sample,
 };
 use dragoman_decode::{Choice, Input, System, Translation};
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
@@ -139,7 +139,7 @@ fn at_lines(error: Error, from: usize) -> Error {
     }
 }
 
-/// How SampleRank learns, read from the fields of a Python object.
+/// How `SampleRank` learns, read from the fields of a Python object.
 #[derive(FromPyObject)]
 pub struct PyRanking {
     burn_in: usize,
@@ -150,7 +150,10 @@ pub struct PyRanking {
     smooth: f64,
     oracle: String,
     margin: bool,
+    always: bool,
     temperature: f64,
+    hot: f64,
+    start: String,
     merge: f64,
     reorder: f64,
     retranslate: f64,
@@ -168,6 +171,11 @@ impl PyRanking {
             "gain" => Oracle::Gain,
             other => return Err(invalid(format!("expected the oracle hope or gain, found `{other}`"))),
         };
+        let start = match self.start.as_str() {
+            "gloss" => Start::Gloss,
+            "best" => Start::Best,
+            other => return Err(invalid(format!("expected the start gloss or best, found `{other}`"))),
+        };
         Ok(RankOptions {
             burn_in: self.burn_in,
             samples: self.samples,
@@ -177,7 +185,10 @@ impl PyRanking {
             add: self.smooth,
             oracle,
             margin: self.margin,
+            always: self.always,
             temperature: self.temperature,
+            hot: self.hot,
+            start,
             mix: Mix {
                 merge: self.merge,
                 reorder: self.reorder,
@@ -194,7 +205,7 @@ impl PyRanking {
 /// What an epoch gives: mixed weights, sum of all collected weights, and figures by name.
 type Ranked<'py> = (Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<f64>>, BTreeMap<&'static str, f64>);
 
-/// A text and its references, ready for SampleRank.
+/// A text and its references, ready for `SampleRank`.
 #[pyclass(frozen, module = "dragoman._core")]
 pub struct SampleRanker {
     system: Arc<System>,

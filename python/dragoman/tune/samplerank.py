@@ -64,13 +64,13 @@ class SampleRank:
 
     chains: int = 8
     """Chains that learn apart, each on its own part of the text; their weights are averaged after every epoch."""
-    samples: int = 500
+    samples: int = 100
     """Samples for each sentence that are learned from."""
     burn_in: int = 100
     """Samples for each sentence before that."""
     batch: int = 0
     """Sentences whose common BLEU is the gain; 0 is all of a chain's, as in the paper."""
-    c: float = 0.01
+    c: float = 0.005
     """Largest step."""
     scale: float = 100.0
     """What a perfect gain is: 100 as the authors ran it, or 1. Steps and margins depend on it."""
@@ -80,8 +80,14 @@ class SampleRank:
     """y+: largest gain + score, or largest gain."""
     margin: bool = True
     """Whether m is the oracle's gain; else it is 1."""
-    temperature: float = 1.0
+    always: bool = True
+    """Whether a right ranking by less than the margin b moves the weights, too; else only a wrong one does."""
+    temperature: float = 0.05
     """Derivations are drawn by exp(score / temperature)."""
+    hot: float = 0.5
+    """Temperature at the start of the burn-in, from which it falls to `temperature`; 0: it is constant."""
+    start: Literal["gloss", "best"] = "best"
+    """Derivations start with the best translation of each word (the paper), or with the phrases that look best."""
     merge: float = 0.2
     """Share of the operator MERGE-SPLIT."""
     reorder: float = 0.6
@@ -113,6 +119,7 @@ class SampleRank:
             smooth=self.smooth > 0,
             oracle=self.oracle in {"hope", "gain"},
             temperature=self.temperature > 0,
+            start=self.start in {"gloss", "best"},
             merge=min(shares) >= 0 and sum(shares) > 0,
             width=self.width >= 0,
             visit=self.visit > 0,

@@ -1,7 +1,7 @@
 //! The sampler as a decoder: annealed to the best derivation, or at one temperature for samples of the model.
 
 use super::MEMORY;
-use super::chain::{Chain, step};
+use super::chain::{Chain, Start, step};
 use super::hood::{Hood, Scratch};
 use super::judge::{Fixed, Judge, Known};
 use super::moves::{Mix, draw, unit};
@@ -153,7 +153,8 @@ struct Walk<'a, 'w, 'd> {
 
 impl<'a> Walk<'a, '_, '_> {
     fn join(&mut self, ready: &'a Ready<'a>, settings: &Settings) -> Result<()> {
-        let mut chain = Chain::new(ready, settings.limits.distortion, &mut Fixed, &mut self.scratch)?;
+        let mut chain =
+            Chain::new(ready, (settings.limits.distortion, Start::Best), &mut Fixed, &mut self.scratch)?;
         self.score += chain.total(&mut Fixed, &mut self.scratch);
         if let Some(whole) = self.whole.as_deref_mut() {
             self.extra = whole.score(self.members.len(), &text(&chain))?;
@@ -253,7 +254,9 @@ fn list(member: Member<'_>, settings: &Settings, plan: &Plan) -> Translation {
     if plan.lag > 0 {
         made.sort_by(|a, b| b.1.total_cmp(&a.1));
         let all: f64 = made.iter().map(|(_, count)| count).sum();
-        made.iter_mut().for_each(|(hypothesis, count)| hypothesis.score = (*count / all).ln());
+        for (hypothesis, count) in &mut made {
+            hypothesis.score = (*count / all).ln();
+        }
     }
     made.truncate(settings.size.max(1));
     let hypotheses = made.into_iter().map(|(hypothesis, _)| hypothesis).collect();

@@ -11,7 +11,7 @@ pub struct Bounds {
     /// For each member the number of known words, [`EMPTY`] without any word, or [`FREE`] without a bound.
     keys: Vec<u8>,
     /// By number of known words; not a number until it is asked for.
-    bounds: Vec<f64>,
+    known: Vec<f64>,
     /// Fewest and most words of the whole translation.
     lengths: (i64, i64),
 }
@@ -23,9 +23,9 @@ impl Bounds {
     /// Gets ready for a neighbourhood; `counts` has the words and known words of each option, `outside` is the number
     /// of words outside the window.
     pub fn fill(&mut self, hood: &Hood, counts: &[(u8, u8)], outside: usize) {
-        let Self { keys, bounds, lengths } = self;
-        bounds.clear();
-        bounds.resize(256, f64::NAN);
+        let Self { keys, known, lengths } = self;
+        known.clear();
+        known.resize(256, f64::NAN);
         keys.clear();
         if hood.is_swap() {
             keys.resize(hood.scores.len(), FREE);
@@ -61,7 +61,7 @@ impl Bounds {
         if key == FREE {
             return f64::INFINITY;
         }
-        let known = &mut self.bounds[usize::from(key)];
+        let known = &mut self.known[usize::from(key)];
         if known.is_nan() {
             *known = if key == EMPTY {
                 score(0, true, self.lengths)

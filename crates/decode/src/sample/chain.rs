@@ -31,15 +31,24 @@ pub struct Chain<'a> {
     longest: usize,
 }
 
+/// Where a chain starts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Start {
+    /// A gloss: the best option of each word, in order (Haddow et al. 2011, 2.2.2).
+    Gloss,
+    /// The phrases whose estimates, language model and all, are best together, in order.
+    Best,
+}
+
 /// Nothing of a source is left open, or it could not be covered at all.
 const NO_WAY: &str =
     "no translation in order of the source meets the demands: given translations overlap or cross a zone";
 
 impl<'a> Chain<'a> {
-    /// Starts with a gloss: the best option of each word, in order of the source (Haddow et al. 2011, 2.2.2).
+    /// Starts in order of the source.
     pub fn new(
         ready: &'a Ready<'a>,
-        distortion: Option<usize>,
+        (distortion, start): (Option<usize>, Start),
         judge: &mut impl Judge,
         scratch: &mut Scratch,
     ) -> Result<Self> {
@@ -65,13 +74,13 @@ impl<'a> Chain<'a> {
             longest,
         };
         ready.start(&mut made.states);
-        let gloss = made.gloss(judge)?;
-        made.replace(judge, scratch, (0, 0), &gloss);
+        let first = made.first(judge, start)?;
+        made.replace(judge, scratch, (0, 0), &first);
         Ok(made)
     }
 
-    /// As many phrases as possible, and of those the best by what stands in the phrases.
-    fn gloss(&mut self, judge: &mut impl Judge) -> Result<Vec<u32>> {
+    /// The best phrases in order of the source: by what stands in them as many as possible, or by their estimates.
+    fn first(&mut self, judge: &mut impl Judge, start: Start) -> Result<Vec<u32>> {
         let length = self.ready.sentence.len();
         let mut best: Vec<Option<(usize, f64, u32)>> = vec![None; length + 1];
         best[length] = Some((0, 0.0, 0));
@@ -80,11 +89,15 @@ impl<'a> Chain<'a> {
                 let Some((first, last)) = self.span(from, from + size) else { continue };
                 let Some((count, after, _)) = best[from + size] else { continue };
                 for option in first..last {
-                    let score = after + judge.option(self.ready, &mut self.known, option);
+                    let (more, phrase) = match start {
+                        Start::Gloss => (1, judge.option(self.ready, &mut self.known, option)),
+                        Start::Best => (0, f64::from(self.ready.options.get(option).estimate)),
+                    };
+                    let score = after + phrase;
                     let better =
-                        |(c, s, _): (usize, f64, u32)| count + 1 > c || (count + 1 == c && score > s);
+                        |(c, s, _): (usize, f64, u32)| count + more > c || (count + more == c && score > s);
                     if best[from].is_none_or(better) {
-                        best[from] = Some((count + 1, score, option));
+                        best[from] = Some((count + more, score, option));
                     }
                 }
             }

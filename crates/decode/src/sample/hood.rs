@@ -2,11 +2,10 @@
 
 use super::chain::{Chain, step};
 use super::cover::Cover;
-use super::judge::{Judge, Learned};
+use super::judge::Judge;
 use super::moves::unit;
+use super::tails::Tails;
 use dragoman_base::random::Generator;
-use rustc_hash::FxHasher;
-use std::hash::Hasher;
 
 /// Which derivations a neighbourhood has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -125,10 +124,10 @@ pub struct Scratch {
     inner: Cover,
     pub(super) next: Vec<u8>,
     pub(super) old: Vec<u8>,
-    states: [Vec<u8>; 3],
+    pub(super) states: [Vec<u8>; 3],
     tails: Tails,
     pub(super) sequence: Vec<u32>,
-    rows: Vec<(u32, f32)>,
+    pub(super) rows: Vec<(u32, f32)>,
 }
 
 impl Scratch {
@@ -139,52 +138,6 @@ impl Scratch {
         for state in &mut self.states {
             state.resize(stride, 0);
         }
-    }
-}
-
-/// What follows a window scores more or less after each state: remembered for the members of one neighbourhood.
-#[derive(Debug, Default)]
-struct Tails {
-    /// Round, place of the state, value.
-    slots: Vec<(u32, u32, f64)>,
-    states: Vec<u8>,
-    round: u32,
-}
-
-const SLOTS: usize = 1 << 10;
-
-impl Tails {
-    fn clear(&mut self) {
-        self.slots.resize(SLOTS, (0, 0, 0.0));
-        self.states.clear();
-        self.round = self.round.wrapping_add(1);
-        if self.round == 0 {
-            self.slots.fill((0, 0, 0.0));
-            self.round = 1;
-        }
-    }
-
-    /// The value of a state, or the place where it belongs; none if there is no more room.
-    fn find(&self, state: &[u8]) -> Result<f64, Option<usize>> {
-        let mut hasher = FxHasher::default();
-        hasher.write(state);
-        let mut at = (hasher.finish() >> 20) as usize % SLOTS;
-        for _ in 0..8 {
-            let (round, place, value) = self.slots[at];
-            if round != self.round {
-                return Err(Some(at));
-            }
-            if self.states[place as usize..place as usize + state.len()] == *state {
-                return Ok(value);
-            }
-            at = (at + 1) % SLOTS;
-        }
-        Err(None)
-    }
-
-    fn put(&mut self, at: usize, state: &[u8], value: f64) {
-        self.slots[at] = (self.round, self.states.len() as u32, value);
-        self.states.extend_from_slice(state);
     }
 }
 
@@ -312,7 +265,7 @@ impl Chain<'_> {
         tails: &mut Tails,
         (at, last): (usize, usize),
         state: &mut [u8],
-        next: &mut Vec<u8>,
+        next: &mut [u8],
     ) -> f64 {
         if at == self.len() || (*state == *self.state(at) && last == self.last(at)) {
             return 0.0;
@@ -324,7 +277,7 @@ impl Chain<'_> {
         if let Some(free) = free {
             tails.put(free, state, 0.0);
             let value = self.follow(judge, (at, last), state, next);
-            tails.slots[free].2 = value;
+            tails.set(free, value);
             return value;
         }
         self.follow(judge, (at, last), state, next)
@@ -412,59 +365,5 @@ impl Chain<'_> {
             before = to;
         }
         sum + self.follow(judge, (last, before), one, next)
-    }
-
-    /// Lists by how much the features of a member differ from those of the current derivation, times `sign`.
-    pub(super) fn difference(
-        &mut self,
-        judge: &mut Learned,
-        scratch: &mut Scratch,
-        hood: &Hood,
-        (member, sign): (usize, f64),
-        out: &mut impl FnMut(u32, f64),
-    ) {
-        if member == hood.current {
-            return;
-        }
-        let (first, last) = hood.window;
-        let mut sequence = std::mem::take(&mut scratch.sequence);
-        hood.options(self, member, &mut sequence);
-        let mut rows = std::mem::take(&mut scratch.rows);
-        rows.clear();
-        let Scratch { cover, states: [one, next, _], .. } = scratch;
-        let mut before = self.last(first);
-        self.load(first, cover);
-        one.copy_from_slice(self.state(first));
-        for &option in &sequence {
-            let seen = step(self.ready, option, before, cover.view(self.ready.sentence.len()));
-            let (from, to) = (seen.from, seen.to);
-            judge.list(self.ready, &mut self.known, (&seen, one), next, &mut rows);
-            std::mem::swap(one, next);
-            cover.add(from, to);
-            before = to;
-        }
-        let mut at = last;
-        while at < self.len() && !(**one == *self.state(at) && before == self.last(at)) {
-            let mut known = std::mem::take(&mut self.known);
-            judge.list(self.ready, &mut known, (&self.step(at, before), one), next, &mut rows);
-            self.known = known;
-            std::mem::swap(one, next);
-            before = self.ready.options.get(self.phrases[at]).to as usize;
-            at += 1;
-        }
-        rows.drain(..).for_each(|(id, value)| out(id, sign * f64::from(value)));
-        for old in first..at {
-            let mut known = std::mem::take(&mut self.known);
-            judge.list(
-                self.ready,
-                &mut known,
-                (&self.step(old, self.last(old)), self.state(old)),
-                next,
-                &mut rows,
-            );
-            self.known = known;
-        }
-        rows.drain(..).for_each(|(id, value)| out(id, -sign * f64::from(value)));
-        (scratch.sequence, scratch.rows) = (sequence, rows);
     }
 }

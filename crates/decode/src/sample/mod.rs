@@ -13,11 +13,14 @@ mod anneal;
 mod bounds;
 mod chain;
 mod cover;
+mod difference;
 mod gain;
 mod hood;
 mod judge;
 mod moves;
 mod rank;
+mod sparse;
+mod tails;
 #[cfg(test)]
 mod tests;
 
@@ -25,7 +28,7 @@ mod tests;
 const MEMORY: usize = 1 << 8;
 
 pub use anneal::{Plan, Whole, sample};
-pub use chain::Chain;
+pub use chain::{Chain, Start};
 pub use gain::{Bleu, References, Tally, Text};
 pub use hood::{Hood, Scratch};
 pub use judge::{Fixed, Judge, Learned};

@@ -155,7 +155,9 @@ pub fn draw(hood: &Hood, temperature: f64, rng: &mut Generator, shares: &mut Vec
     shares.extend(hood.scores.iter().map(|score| score * sharp));
     hood.lift(shares);
     let top = shares.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    shares.iter_mut().for_each(|share| *share = exp(*share - top));
+    for share in shares.iter_mut() {
+        *share = exp(*share - top);
+    }
     let mut left = unit(rng) * shares.iter().sum::<f64>();
     for (member, share) in shares.iter().enumerate() {
         left -= share;

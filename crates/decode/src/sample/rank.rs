@@ -1,13 +1,14 @@
-//! SampleRank (Haddow et al. 2011): weights are moved while derivations are sampled, whenever the model and BLEU rank
+//! `SampleRank` (Haddow et al. 2011): weights are moved while derivations are sampled, whenever the model and BLEU rank
 //! two members of a neighbourhood differently. Nothing is ever decoded.
 
 use super::MEMORY;
 use super::bounds::Bounds;
-use super::chain::Chain;
+use super::chain::{Chain, Start};
 use super::gain::{Bleu, References, Tally, Text};
 use super::hood::{Hood, Scratch};
 use super::judge::Learned;
 use super::moves::{Mix, draw};
+use super::sparse::Sparse;
 use crate::feature::{Context, OWN, Stacks};
 use crate::options::{Choice, Collector, Options};
 use crate::search::Ready;
@@ -53,8 +54,14 @@ pub struct RankOptions {
     pub oracle: Oracle,
     /// Whether the margin is multiplied by the oracle's gain.
     pub margin: bool,
+    /// Whether a right ranking by less than the margin moves the weights, too.
+    pub always: bool,
     /// Of the distribution that is sampled from.
     pub temperature: f64,
+    /// Temperature at the start of the burn-in; it falls by a constant factor.
+    pub hot: f64,
+    /// Where derivations start.
+    pub start: Start,
     /// Of operators.
     pub mix: Mix,
     /// Source words that a jump may skip.
@@ -183,42 +190,6 @@ pub fn rank(
     Ok(epoch)
 }
 
-/// A sparse vector that is filled and emptied again and again.
-#[derive(Default)]
-struct Sparse {
-    values: Vec<f64>,
-    own: Vec<f64>,
-    touched: Vec<u32>,
-}
-
-impl Sparse {
-    fn add(&mut self, id: u32, value: f64) {
-        let (values, at) =
-            if id >= OWN { (&mut self.own, (id - OWN) as usize) } else { (&mut self.values, id as usize) };
-        if values.len() <= at {
-            values.resize(at + 1, 0.0);
-        }
-        if values[at] == 0.0 {
-            self.touched.push(id);
-        }
-        values[at] += value;
-    }
-
-    /// Takes out all entries, each feature once.
-    fn drain(&mut self, mut take: impl FnMut(u32, f64)) {
-        self.touched.sort_unstable();
-        self.touched.dedup();
-        for id in self.touched.drain(..) {
-            let place =
-                if id >= OWN { &mut self.own[(id - OWN) as usize] } else { &mut self.values[id as usize] };
-            let value = std::mem::take(place);
-            if value != 0.0 {
-                take(id, value);
-            }
-        }
-    }
-}
-
 /// A batch at work.
 struct Worker<'a, 'e> {
     epoch: &'e mut Epoch,
@@ -245,7 +216,8 @@ impl<'a> Worker<'a, '_> {
         symbols: Vec<u16>,
         sentence: usize,
     ) -> Result<()> {
-        let chain = Chain::new(ready, self.options.distortion, &mut self.epoch.learned, &mut self.scratch)
+        let from = (self.options.distortion, self.options.start);
+        let chain = Chain::new(ready, from, &mut self.epoch.learned, &mut self.scratch)
             .map_err(|error| Error::Invalid(format!("line {}: {error}", sentence + 1)))?;
         let mut text = Text::new(references);
         let words = chain.phrases.iter().map(|&option| &symbols[ready.options.place(option)]);
@@ -265,12 +237,15 @@ impl<'a> Worker<'a, '_> {
         let began = Instant::now();
         let count = self.members.len();
         let (burn, learn) = (self.options.burn_in * count, self.options.samples * count);
+        let heat = (self.options.hot / self.options.temperature).max(1.0);
         let mut at = 0;
         for sample in 0..burn + learn {
             if sample % self.options.visit.max(1) == 0 {
                 at = below(rng, count);
             }
-            self.sample(at, sample >= burn, rng);
+            let left = (1.0 - sample as f64 / burn.max(1) as f64).max(0.0);
+            let temperature = self.options.temperature * heat.powf(left);
+            self.sample(at, sample >= burn, temperature, rng);
         }
         self.epoch.samples += (burn + learn) as u64;
         self.epoch.gain += self.bleu.score(&self.total) * count as f64;
@@ -278,11 +253,11 @@ impl<'a> Worker<'a, '_> {
     }
 
     /// One sample: a move, and while learning an update if the ranking is wrong.
-    fn sample(&mut self, at: usize, learning: bool, rng: &mut Generator) {
+    fn sample(&mut self, at: usize, learning: bool, temperature: f64, rng: &mut Generator) {
         let Self { epoch, options, members, scratch, hood, shares, .. } = self;
         let chain = &mut members[at].chain;
         if chain.look(&mut epoch.learned, &options.mix, rng, scratch, hood) {
-            let sampled = draw(hood, options.temperature, rng, shares);
+            let sampled = draw(hood, temperature, rng, shares);
             if learning && hood.scores.len() > 1 {
                 self.learn(at, sampled);
             }
@@ -316,11 +291,12 @@ impl<'a> Worker<'a, '_> {
         }
         self.epoch.oracle += best;
         let (better, closer) = (best - gain, self.hood.scores[oracle] - self.hood.scores[sampled]);
+        let margin = if self.options.margin { best } else { 1.0 };
         // Equation 4: the ranks differ. An oracle that is worse by gain would ask for a negative margin.
-        if !(better > 0.0 && closer < 0.0) {
+        let wrong = closer < 0.0 || (self.options.always && closer < margin * better);
+        if better <= 0.0 || !wrong {
             return;
         }
-        let margin = if self.options.margin { best } else { 1.0 };
         self.update(at, oracle, sampled, margin * better - closer);
     }
 

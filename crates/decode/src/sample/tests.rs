@@ -5,7 +5,7 @@ use super::gain::{References, Text};
 use super::hood::{Hood, Scratch};
 use super::judge::{Fixed, Judge, Known, Learned};
 use super::moves::{Mix, draw};
-use super::{Bleu, Chain, Oracle, RankOptions, Shard, rank};
+use super::{Bleu, Chain, Oracle, RankOptions, Shard, Start, rank};
 use crate::coverage::{Coverages, EMPTY};
 use crate::feature::{Context, OWN, Part, Stacks};
 use crate::options::{Choice, Collector};
@@ -116,7 +116,9 @@ fn features(ready: &Ready<'_>, judge: &mut Learned, phrases: &[u32]) -> FxHashMa
         let seen = step(ready, option, last, coverages.get(coverage));
         let (from, to) = (seen.from, seen.to);
         judge.list(ready, &mut Known::new(ready.options.len()), (&seen, &state), &mut next, &mut rows);
-        rows.iter().for_each(|&(id, value)| *sums.entry(id).or_default() += f64::from(value));
+        for &(id, value) in &rows {
+            *sums.entry(id).or_default() += f64::from(value);
+        }
         std::mem::swap(&mut state, &mut next);
         coverage = coverages.with(coverage, from, to);
         last = to;
@@ -151,7 +153,7 @@ impl Ground {
     fn walk<T>(&self, see: impl FnOnce(&Ready<'_>) -> T) -> T {
         let weights = self.system.weights(None, &self.values).unwrap();
         let sentence = Sentence::new(&self.input, &self.system.vocabulary);
-        let options = Collector::new(&self.system, &sentence, &weights, None, CHOICE).collect();
+        let options = Collector::new(&self.system, &sentence, &weights, None, CHOICE).collect().unwrap();
         let stacks = RefCell::new(Stacks::default());
         let context = Context {
             sentence: &sentence,
@@ -190,7 +192,7 @@ fn scores_and_statistics_stay_what_they_are_from_scratch() {
 fn walk_and_check(ready: &Ready<'_>, seed: u64, far: usize, steps: usize, mix: &Mix) {
     let (mut rng, mut scratch, mut hood) = (stream(seed, 1), Scratch::default(), Hood::default());
     let mut judge = Learned::new(ready.weights.iter().map(|&w| f64::from(w)).collect());
-    let mut chain = Chain::new(ready, Some(far), &mut judge, &mut scratch).unwrap();
+    let mut chain = Chain::new(ready, (Some(far), Start::Gloss), &mut judge, &mut scratch).unwrap();
     let references = References::new(&["u v w x".to_owned(), "v w u v w y y x".to_owned()], false).unwrap();
     let symbols = references.symbols(ready.sentence, ready.options);
     let words = |phrases: &[u32]| -> Vec<u16> {
@@ -257,9 +259,11 @@ fn check_members(
         let more = total(&want, judge) - total(&old, judge);
         assert!((hood.scores[member] - more).abs() < 1e-4, "{member}: {} {more}", hood.scores[member]);
         chain.difference(judge, scratch, hood, (member, -1.0), &mut |id, value| {
-            *want.entry(id).or_default() += value
+            *want.entry(id).or_default() += value;
         });
-        old.iter().for_each(|(&id, value)| *want.entry(id).or_default() -= value);
+        for (&id, value) in &old {
+            *want.entry(id).or_default() -= value;
+        }
         assert!(want.values().all(|value| value.abs() < 1e-4), "{want:?}");
     }
 }
@@ -269,8 +273,8 @@ fn weights_that_stay_score_as_weights_that_change() {
     Ground::new(5, 9).walk(|ready| {
         let (mut scratch, mut hood) = (Scratch::default(), Hood::default());
         let mut judge = Learned::new(ready.weights.iter().map(|&w| f64::from(w)).collect());
-        let mut one = Chain::new(ready, None, &mut judge, &mut scratch).unwrap();
-        let mut two = Chain::new(ready, None, &mut Fixed, &mut scratch).unwrap();
+        let mut one = Chain::new(ready, (None, Start::Gloss), &mut judge, &mut scratch).unwrap();
+        let mut two = Chain::new(ready, (None, Start::Gloss), &mut Fixed, &mut scratch).unwrap();
         let (mut rng, mut other, mut shares) = (stream(5, 1), stream(5, 1), Vec::new());
         for _ in 0..2_000 {
             let asked = two.look(&mut Fixed, &MIX, &mut other, &mut scratch, &mut hood);
@@ -299,7 +303,10 @@ fn ranking() -> RankOptions {
         add: 0.01,
         oracle: Oracle::Hope,
         margin: true,
+        always: false,
         temperature: 1.0,
+        hot: 1.0,
+        start: Start::Best,
         mix: MIX,
         distortion: Some(4),
         choice: CHOICE,
@@ -353,6 +360,8 @@ fn weights_move_as_the_equations_say() {
     // Nothing is learned without samples, and no step is longer than C allows.
     let idle = run(&RankOptions { samples: 0, ..ranking() });
     assert_eq!((idle.updates, &idle.learned.weights), (0, &ground.values));
+    let always = run(&RankOptions { always: true, ..ranking() });
+    assert!(always.updates > done.updates, "margins are asked for, too");
     let tiny = run(&RankOptions { c: 1e-9, ..ranking() });
     assert_eq!(tiny.capped, tiny.updates);
     let moved =
