@@ -97,19 +97,21 @@ pub fn sample_translations<'py>(
         seed: sampling.seed,
     };
     let (wanted, marked) = (settings.settings(), settings.markup());
-    let one = |number: usize| -> std::result::Result<Vec<Translation>, (Error, Option<PyErr>)> {
+    let one = |number: usize| -> std::result::Result<Vec<Translation>, Box<Failure>> {
         let (from, to) = documents[number];
         let inputs =
             (from..to).map(|i| read(lines.inner.get(i), marked, None)).collect::<Result<Vec<Input>>>();
-        let inputs = inputs.map_err(|error| (error, None))?;
+        let inputs = inputs.map_err(|error| Box::new((error, None)))?;
         let object = wholes.as_ref().map(|wholes| Python::attach(|py| wholes[number].clone_ref(py)));
         let mut asked = object.map(|object| Asked { object, error: None });
         let whole = asked.as_mut().map(|asked| asked as &mut dyn Whole);
         let done = sample(&system.inner, &inputs, &weights.inner, &wanted, &plan, whole, number as u64);
         match (done, asked.and_then(|asked| asked.error)) {
             (Ok(done), None) => Ok(done),
-            (Ok(_), error) => Err((Error::Invalid("a feature of the whole text failed".to_owned()), error)),
-            (Err(error), why) => Err((at_lines(error, from), why)),
+            (Ok(_), error) => {
+                Err(Box::new((Error::Invalid("a feature of the whole text failed".to_owned()), error)))
+            }
+            (Err(error), why) => Err(Box::new((at_lines(error, from), why))),
         }
     };
     let all = || {
@@ -121,9 +123,12 @@ pub fn sample_translations<'py>(
     };
     let done = py.detach(|| match threads {
         None => all(),
-        Some(count) => pool(count).map_err(|error| (error, None))?.install(all),
+        Some(count) => pool(count).map_err(|error| Box::new((error, None)))?.install(all),
     });
-    let done = done.map_err(|(error, why)| why.unwrap_or_else(|| to_py(error)))?;
+    let done = done.map_err(|failure| {
+        let (error, why) = *failure;
+        why.unwrap_or_else(|| to_py(error))
+    })?;
     let mut batch = Batch::new();
     let named = settings.lists_features().then_some(&*system.inner);
     for translation in done.iter().flatten() {
@@ -131,6 +136,9 @@ pub fn sample_translations<'py>(
     }
     Ok(batch.into_columns(py))
 }
+
+/// Why a document could not be translated; what its feature raised comes first.
+type Failure = (Error, Option<PyErr>);
 
 fn at_lines(error: Error, from: usize) -> Error {
     match error {
@@ -141,6 +149,7 @@ fn at_lines(error: Error, from: usize) -> Error {
 
 /// How `SampleRank` learns, read from the fields of a Python object.
 #[derive(FromPyObject)]
+#[allow(clippy::struct_excessive_bools)] // options of a call, not states
 pub struct PyRanking {
     burn_in: usize,
     samples: usize,
