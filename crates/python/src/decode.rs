@@ -320,17 +320,18 @@ impl NativeSystem {
         };
         let all =
             || (0..lines.inner.len()).into_par_iter().with_max_len(1).map(one).collect::<Result<Vec<_>>>();
-        let done = py
-            .detach(|| match threads {
-                None => all(),
-                Some(count) => pool(count)?.install(all),
+        let system = settings.features.then_some(&*self.inner);
+        let batch = py
+            .detach(|| {
+                let done = match threads {
+                    None => all(),
+                    Some(count) => pool(count)?.install(all),
+                }?;
+                let mut batch = Batch::new();
+                done.iter().for_each(|translation| batch.push(translation, system));
+                Ok(batch)
             })
             .map_err(to_py)?;
-        let mut batch = Batch::new();
-        let system = settings.features.then_some(&*self.inner);
-        for translation in &done {
-            batch.push(translation, system);
-        }
         Ok(batch.into_columns(py))
     }
 

@@ -37,7 +37,10 @@ impl Firing<'_> {
 
 const CHUNK: usize = 1 << 12;
 
-/// For each rule of a table the last sum, above it the epoch of its weights. Space comes with use.
+/// Weights whose sums are kept side by side: online tuning decodes with the last ones and the ones before at once.
+const WAYS: usize = 2;
+
+/// For each rule of a table the last sums, above each the epoch of its weights. Space comes with use.
 struct Sums(Vec<OnceLock<Box<[AtomicU64]>>>);
 
 impl Sums {
@@ -45,10 +48,10 @@ impl Sums {
         Self((0..rules.div_ceil(CHUNK)).map(|_| OnceLock::new()).collect())
     }
 
-    fn at(&self, rule: u32) -> &AtomicU64 {
-        let chunk =
-            self.0[rule as usize / CHUNK].get_or_init(|| (0..CHUNK).map(|_| AtomicU64::new(0)).collect());
-        &chunk[rule as usize % CHUNK]
+    fn at(&self, rule: u32, epoch: u32) -> &AtomicU64 {
+        let made = || (0..CHUNK * WAYS).map(|_| AtomicU64::new(0)).collect();
+        let chunk = self.0[rule as usize / CHUNK].get_or_init(made);
+        &chunk[rule as usize % CHUNK * WAYS + epoch as usize % WAYS]
     }
 }
 
@@ -80,7 +83,7 @@ impl Locals {
         if self.sets.iter().all(|(common, _)| weights.of_set(common.set).is_empty()) {
             return 0.0;
         }
-        let place = self.sums[table].at(rule.opt.rule);
+        let place = self.sums[table].at(rule.opt.rule, weights.epoch());
         let known = place.load(Ordering::Relaxed);
         if (known >> 32) as u32 == weights.epoch() {
             return f32::from_bits(known as u32);
