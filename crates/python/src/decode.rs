@@ -328,7 +328,9 @@ impl NativeSystem {
                     Some(count) => pool(count)?.install(all),
                 }?;
                 let mut batch = Batch::new();
-                done.iter().for_each(|translation| batch.push(translation, system));
+                for translation in &done {
+                    batch.push(translation, system);
+                }
                 Ok(batch)
             })
             .map_err(to_py)?;
