@@ -9,16 +9,12 @@ are CPU seconds of one thread, the least of several runs, dense and sparse by tu
 
 from __future__ import annotations
 
-import argparse
-import gzip
 import json
-import os
 import random
-import tempfile
 import time
 from pathlib import Path
 
-from dragoman import train
+from _multi30k import model_of, options, read
 from dragoman.decode import Decoder
 from dragoman.types import Weights
 
@@ -27,12 +23,6 @@ GROUPS = {"pt,al,lo": 1.3, "sparse-hrm": 1.3, ",".join(SETS): 1.6}
 """What a set or several may cost, relative to the dense model."""
 FIRST = {"pt,al,lo": 2.0, "sparse-hrm": 1.5, ",".join(SETS): 3.0}
 """The same for the first time that a text is met, when sums for its rules are worked out."""
-
-
-def read(path: Path, count: int) -> list[str]:
-    """The first lines of a packed text."""
-    with gzip.open(path, "rt", encoding="utf-8") as file:
-        return [line.rstrip("\n") for _, line in zip(range(count), file, strict=False)]
 
 
 def prepared(model: Path, features: str, lines: list[str]) -> Decoder:
@@ -75,19 +65,11 @@ def measure(model: Path, lines: list[str], runs: int) -> dict[str, dict[str, flo
 
 def main() -> None:
     """Measures, prints JSON, fails if a bound is not kept."""
-    parser = argparse.ArgumentParser()
-    root = Path(__file__).resolve().parent.parent
-    parser.add_argument("--data", type=Path, default=Path(os.environ.get("DRAGOMAN_DATA", root.parent / "shared/data")))
-    parser.add_argument("--model", type=Path)
-    parser.add_argument("--sentences", type=int, default=200)
+    parser = options(__doc__, sentences=200)
     parser.add_argument("--runs", type=int, default=3)
-    options = parser.parse_args()
-    folder = options.data / "multi30k" / "tok"
-    with tempfile.TemporaryDirectory() as place:
-        if options.model is None:
-            options.model = Path(place) / "model"
-            train.train(folder / "train.de.gz", folder / "train.en.gz", options.model)
-        report = measure(options.model, read(folder / "val.de.gz", options.sentences), options.runs)
+    wanted = parser.parse_args()
+    with model_of(wanted.model) as model:
+        report = measure(model, read("val.de", wanted.sentences), wanted.runs)
     print(json.dumps(report))
     for features, bound in GROUPS.items():
         assert report[features]["ratio"] <= bound, f"{features}: {report[features]['ratio']} > {bound}"

@@ -11,24 +11,17 @@ hypotheses recombine), `rule` a rule feature in plain Python.
 
 from __future__ import annotations
 
-import argparse
-import gzip
 import json
-import os
 import time
 from collections.abc import Sequence
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 
-from dragoman import train
+from _multi30k import model_of, options, read
 from dragoman.decode import Decoder
 from dragoman.own import Options, state_feature
 
-ROOT = Path(__file__).resolve().parent.parent
-DATA = Path(os.environ.get("DRAGOMAN_DATA", ROOT.parent / "shared" / "data")) / "multi30k" / "tok"
 BOUND = 1.5
 """What a trivial state feature may cost, relative to the model without."""
 
@@ -77,27 +70,16 @@ def measure(decoders: dict[str, Decoder], lines: Sequence[str], rounds: int) -> 
     return best
 
 
-def read(path: Path, count: int) -> list[str]:
-    """The first lines of a packed text."""
-    with gzip.open(path, "rt", encoding="utf-8") as file:
-        return [line.rstrip("\n") for _, line in zip(range(count), file, strict=False)]
-
-
 def main() -> None:
     """Print the figures."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--model", type=Path)
-    parser.add_argument("--sentences", type=int, default=150)
+    parser = options(__doc__, sentences=150)
     parser.add_argument("--rounds", type=int, default=3)
-    arguments = parser.parse_args()
-    lines = read(DATA / "val.de.gz", arguments.sentences)
-    with TemporaryDirectory() as folder:
-        if arguments.model is None:
-            arguments.model = Path(folder) / "model"
-            train.train(DATA / "train.de.gz", DATA / "train.en.gz", arguments.model)
+    wanted = parser.parse_args()
+    lines = read("val.de", wanted.sentences)
+    with model_of(wanted.model) as model:
         sets: dict[str, list[Any]] = {"dense": [], "trivial": [trivial], "repetition": [repetition], "rule": [Longer()]}
-        decoders = {name: Decoder(arguments.model, extra=extra, threads=1) for name, extra in sets.items()}
-        seconds = measure(decoders, lines, arguments.rounds)
+        decoders = {name: Decoder(model, extra=extra, threads=1) for name, extra in sets.items()}
+        seconds = measure(decoders, lines, wanted.rounds)
     ratios = {name: round(cpu / seconds["dense"], 3) for name, cpu in seconds.items()}
     print(json.dumps({"lines": len(lines), "cpu_s": {n: round(s, 2) for n, s in seconds.items()}, "ratio": ratios}))
     assert ratios["trivial"] <= BOUND, f"trivial: {ratios['trivial']} > {BOUND}"

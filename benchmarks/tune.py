@@ -10,17 +10,13 @@ of AdaGrad are compared with. On a busy machine compare CPU seconds.
 
 from __future__ import annotations
 
-import argparse
-import gzip
 import json
-import os
-import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from dragoman import train
+from _multi30k import model_of, options, read
 from dragoman.decode import Decoder, DecoderSource
 from dragoman.metrics import Bleu
 from dragoman.tune import Judged, Plan, Tuner, tuner_from
@@ -52,12 +48,6 @@ class Setting:
         """The text with a decoder of its own."""
         decoder = Decoder(self.model, features=features or None, threads=threads)
         return Judged(DecoderSource(decoder, self.source, self.size), self.references)
-
-
-def read(path: Path, count: int) -> list[str]:
-    """The first lines of a packed text."""
-    with gzip.open(path, "rt", encoding="utf-8") as file:
-        return [line.rstrip("\n") for _, line in zip(range(count), file, strict=False)]
 
 
 def timed(setting: Setting, tuner: Tuner, features: str, threads: int) -> dict[str, float]:
@@ -104,21 +94,13 @@ def measure(setting: Setting) -> dict[str, dict[str, float]]:
 
 def main() -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    root = Path(__file__).resolve().parent.parent
-    parser.add_argument("--data", type=Path, default=Path(os.environ.get("DRAGOMAN_DATA", root.parent / "shared/data")))
-    parser.add_argument("--model", type=Path)
-    parser.add_argument("--sentences", type=int, default=200)
-    parser.add_argument("--size", type=int, default=100)
-    options = parser.parse_args()
-    folder = options.data / "multi30k" / "tok"
-    with tempfile.TemporaryDirectory() as place:
-        if options.model is None:
-            options.model = Path(place) / "model"
-            train.train(folder / "train.de.gz", folder / "train.en.gz", options.model)
-        source = read(folder / "val.de.gz", options.sentences)
-        references = [(line,) for line in read(folder / "val.en.gz", options.sentences)]
-        print(json.dumps(measure(Setting(options.model, source, references, options.size))))
+    parser = options(__doc__, sentences=200)
+    parser.add_argument("--size", type=int, default=100, help="candidates of each sentence")
+    wanted = parser.parse_args()
+    source = read("val.de", wanted.sentences)
+    references = [(line,) for line in read("val.en", wanted.sentences)]
+    with model_of(wanted.model) as model:
+        print(json.dumps(measure(Setting(model, source, references, wanted.size))))
 
 
 if __name__ == "__main__":
