@@ -31,6 +31,9 @@ class Preparation:
     ['b |']
     >>> preparation.reference(["B |"])
     ['b ▁ &#124;']
+    >>> sides = Preparation({"tokenizers": ["none", "char"]})
+    >>> sides.before(["ab"]), sides.reference(["ab"])
+    (['ab'], ['a b'])
     """
 
     def __init__(self, about: Mapping[str, Any], folder: str | PathLike[str] = ".") -> None:

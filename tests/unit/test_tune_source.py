@@ -318,8 +318,9 @@ def test_what_never_got_better_than_its_start_says_so() -> None:
     assert any("no epoch was better" in warning for warning in found.warnings)
 
 
-def test_a_pool_on_disk_is_the_same_pool(tmp_path: Path) -> None:
+def test_a_pool_on_disk_is_the_same_pool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Round after round, with and without room in memory, and against lists joined in the plain way."""
+    monkeypatch.setattr("dragoman.tune.growing._BLOCK", 7)
     setting = judged(size=9)
     rng = np.random.default_rng(1)
     references: list[tuple[str, ...]] = [()] * 60
