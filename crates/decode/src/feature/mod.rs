@@ -62,7 +62,14 @@ impl<'a> Sink<'a> {
     pub fn named(&mut self, names: &Names, name: &str, value: f32) {
         if let Some(feature) = names.get(name) {
             self.add(feature, value);
-        } else if let Some((rows, own)) = &mut self.rows {
+        } else {
+            self.own(name, value);
+        }
+    }
+
+    /// A feature fires that the system has no number for: it weighs nothing.
+    pub fn own(&mut self, name: &str, value: f32) {
+        if let Some((rows, own)) = &mut self.rows {
             rows.push((OWN + own.intern(name), value));
         }
     }

@@ -1,15 +1,17 @@
 //! Target bigrams (Eidelman 2012): consecutive target words, across phrases and at the sentence's ends too.
 
+use super::filed::{Filed, Listed};
 use super::local::Firing;
 use super::pair::push_pair;
-use super::{Common, LocalSet, View, pull_word, push_word};
+use super::{Common, LocalSet, View, exact_word, push_word};
 use crate::feature::{Builder, Context, Part, Prepared, Sink, StateFeature, Step, get_u32, put_u32};
 use crate::options::Origin;
 use crate::sentence::Sentence;
 use crate::weights::Weights;
 use dragoman_base::{Names, Result};
 use rustc_hash::FxHashMap;
-use std::sync::{Arc, Mutex};
+use std::cell::RefCell;
+use std::sync::Arc;
 
 /// Inside a rule: `tb:a>b` for each two words.
 struct Inside;
@@ -25,8 +27,8 @@ impl LocalSet for Inside {
 /// The sentence's ends as words.
 const END: u32 = u32::MAX;
 
-/// Weights of pairs of words that the vocabulary knows.
-type Pairs = FxHashMap<u64, f32>;
+/// Names of pairs of words that the vocabulary knows.
+type Pairs = FxHashMap<u64, u32>;
 
 fn pair(left: u32, right: u32) -> u64 {
     u64::from(left) << 32 | u64::from(right)
@@ -37,31 +39,22 @@ fn pair(left: u32, right: u32) -> u64 {
 struct Junction {
     common: Arc<Common>,
     vocabulary: Names,
-    /// The pairs of the last weights, and their epoch.
-    pairs: Mutex<(u32, Arc<Pairs>)>,
+    pairs: Filed<Pairs>,
 }
 
 impl Junction {
-    /// The weights of this set by words instead of names.
+    /// The names of this set by words, as far as weights know them.
     fn pairs(&self, weights: &Weights) -> Arc<Pairs> {
-        let mut known = self.pairs.lock().expect("no panic while locked");
-        if known.0 != weights.epoch() {
-            let names = self.common.names.read().expect("no panic while locked");
-            let one = |&id: &u32| {
-                let name = names.name(id);
-                let (left, right) = name[self.common.prefix.len()..].split_once('>')?;
-                let key = pair(self.word(left, "^")?, self.word(right, "$")?);
-                self.common.allows(name).then_some((key, weights[id as usize]))
-            };
-            *known =
-                (weights.epoch(), Arc::new(weights.of_set(self.common.set).iter().filter_map(one).collect()));
-        }
-        Arc::clone(&known.1)
+        self.pairs.up_to(&self.common, weights.len(), |pairs, id, text| {
+            let words = text.split_once('>');
+            let words = words.and_then(|(left, right)| self.word(left, "^").zip(self.word(right, "$")));
+            pairs.extend(words.map(|(left, right)| (pair(left, right), id)));
+        })
     }
 
     /// The word that a name means, if the vocabulary has it.
     fn word(&self, text: &str, end: &str) -> Option<u32> {
-        if text == end { Some(END) } else { self.vocabulary.get(&pull_word(text)?) }
+        if text == end { Some(END) } else { self.vocabulary.get(&exact_word(text)?) }
     }
 
     fn name(&self, sentence: &Sentence<'_>, left: u32, right: u32) -> String {
@@ -101,6 +94,7 @@ impl StateFeature for Junction {
             ends,
             pairs: self.pairs(context.weights),
             inner: FxHashMap::default(),
+            listed: RefCell::default(),
         };
         for option in options {
             let target = context.options.target(option);
@@ -123,21 +117,27 @@ struct Ready<'a> {
     pairs: Arc<Pairs>,
     /// Words of options that no table has: nobody else looks inside them.
     inner: FxHashMap<u32, Vec<u32>>,
+    /// Names that are not among the pairs, as far as they were met.
+    listed: RefCell<FxHashMap<u64, Listed>>,
 }
 
 impl Ready<'_> {
     #[inline]
     fn meet(&self, left: u32, right: u32, out: &mut Sink<'_>) {
         let own = |word: u32| word >= self.known && word != END;
+        let filed = self.pairs.get(&pair(left, right)).copied();
         if out.collects() {
-            let name = self.set.name(self.sentence, left, right);
-            if self.set.common.allows(&name) {
-                out.named(&self.set.common.names.read().expect("no panic while locked"), &name, 1.0);
+            match filed {
+                Some(id) => out.add(id, 1.0),
+                None => self.other(left, right, |listed| listed.fire(out)),
+            }
+        } else if let Some(id) = filed {
+            let weight = self.weights.get(id as usize).copied().unwrap_or(0.0);
+            if weight != 0.0 {
+                out.weighted(weight);
             }
         } else if own(left) || own(right) {
             out.weighted(self.slow(left, right));
-        } else if let Some(&weight) = self.pairs.get(&pair(left, right)) {
-            out.weighted(weight);
         }
     }
 
@@ -146,10 +146,15 @@ impl Ready<'_> {
         if self.weights.of_set(self.set.common.set).is_empty() {
             return 0.0;
         }
-        let name = self.set.name(self.sentence, left, right);
-        let id = self.set.common.names.read().expect("no panic while locked").get(&name);
-        let weight = id.and_then(|id| self.weights.get(id as usize)).copied().unwrap_or(0.0);
-        if self.set.common.allows(&name) { weight } else { 0.0 }
+        self.other(left, right, |listed| listed.weight(self.weights))
+    }
+
+    /// A name that is not among the pairs: built once for each sentence.
+    fn other<T>(&self, left: u32, right: u32, see: impl FnOnce(&Listed) -> T) -> T {
+        let mut listed = self.listed.borrow_mut();
+        see(listed
+            .entry(pair(left, right))
+            .or_insert_with(|| Listed::new(&self.set.common, &self.set.name(self.sentence, left, right))))
     }
 }
 
@@ -179,6 +184,6 @@ pub fn bigrams(part: &Part, to: &mut Builder) -> Result<()> {
     let common = Arc::new(Common::new(part, to, true)?);
     to.add_local_shared(Arc::clone(&common), Inside);
     let vocabulary = to.vocabulary().clone();
-    to.add_state(Junction { common, vocabulary, pairs: Mutex::default() });
+    to.add_state(Junction { common, vocabulary, pairs: Filed::default() });
     Ok(())
 }

@@ -1,5 +1,6 @@
 //! Sets that look at nothing but a rule: their weighted sum is worked out once for each rule and weights.
 
+use super::ledger::Ledger;
 use super::{COUNT, Common, View, count_of};
 use crate::feature::{Rule, Sink};
 use crate::options::Origin;
@@ -7,7 +8,7 @@ use crate::sentence::Sentence;
 use crate::weights::Weights;
 use dragoman_base::Names;
 use dragoman_rules::Table;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, RwLock};
 
 /// Names what fires on a rule; the same name may fire more than once.
@@ -55,6 +56,25 @@ impl Sums {
     }
 }
 
+/// For each rule of a table where the ledger has the names that fire on it; 0 if it does not. Space comes with use.
+struct Places(Vec<OnceLock<Box<[AtomicU32]>>>);
+
+impl Places {
+    fn new(rules: usize) -> Self {
+        Self((0..rules.div_ceil(CHUNK)).map(|_| OnceLock::new()).collect())
+    }
+
+    fn at(&self, rule: u32) -> &AtomicU32 {
+        let made = || (0..CHUNK).map(|_| AtomicU32::new(0)).collect();
+        &self.0[rule as usize / CHUNK].get_or_init(made)[rule as usize % CHUNK]
+    }
+
+    fn get(&self, rule: u32) -> u32 {
+        let chunk = self.0[rule as usize / CHUNK].get();
+        chunk.map_or(0, |chunk| chunk[rule as usize % CHUNK].load(Ordering::Acquire))
+    }
+}
+
 /// All sets of a system that look at rules alone.
 pub struct Locals {
     sets: Vec<(Arc<Common>, Box<dyn LocalSet>)>,
@@ -63,6 +83,8 @@ pub struct Locals {
     /// Where each table has its counts.
     counts: Vec<Option<usize>>,
     sums: Vec<Sums>,
+    ledger: Ledger,
+    places: Vec<Places>,
 }
 
 impl Locals {
@@ -74,7 +96,9 @@ impl Locals {
     ) -> Self {
         let counts = tables.iter().map(|table| count_column(table)).collect();
         let sums = tables.iter().map(|table| Sums::new(table.len())).collect();
-        Self { sets, names, tables, counts, sums }
+        let places = tables.iter().map(|table| Places::new(table.len())).collect();
+        let ledger = Ledger::new(Arc::clone(&names));
+        Self { sets, names, tables, counts, sums, ledger, places }
     }
 
     /// The weighted sum of all that fires on an option.
@@ -88,18 +112,53 @@ impl Locals {
         if (known >> 32) as u32 == weights.epoch() {
             return f32::from_bits(known as u32);
         }
+        // Weights that stay as they are never ask again: names are kept only where others have been here before.
+        let entered = known > 0 && self.enter(table, sentence, rule);
+        let sum = if entered { self.quick(table, rule, weights) } else { self.slow(sentence, rule, weights) };
+        place.store(u64::from(weights.epoch()) << 32 | u64::from(sum.to_bits()), Ordering::Relaxed);
+        sum
+    }
+
+    /// The sum from names.
+    fn slow(&self, sentence: &Sentence<'_>, rule: &Rule<'_>, weights: &Weights) -> f32 {
         let mut sum = 0.0;
         let names = self.names.read().expect("no panic while locked");
         self.each(sentence, rule, |set| !weights.of_set(set).is_empty(), &mut |name| {
             let id = names.get(name);
             sum += id.and_then(|id| weights.get(id as usize)).copied().unwrap_or(0.0);
         });
-        place.store(u64::from(weights.epoch()) << 32 | u64::from(sum.to_bits()), Ordering::Relaxed);
         sum
+    }
+
+    /// The same sum, in the same order, from the ledger.
+    fn quick(&self, table: usize, rule: &Rule<'_>, weights: &Weights) -> f32 {
+        self.ledger.catch_up(weights.len());
+        let mut sum = 0.0;
+        for id in self.ledger.list(self.places[table].get(rule.opt.rule)) {
+            sum += id.and_then(|id| weights.get(id as usize)).copied().unwrap_or(0.0);
+        }
+        sum
+    }
+
+    /// Enters the names that fire on a rule in the ledger; false if that is full.
+    fn enter(&self, table: usize, sentence: &Sentence<'_>, rule: &Rule<'_>) -> bool {
+        let place = self.places[table].at(rule.opt.rule);
+        if place.load(Ordering::Acquire) > 0 {
+            return true;
+        }
+        let (mut names, mut order) = (Names::new(), Vec::new());
+        self.each(sentence, rule, |_| true, &mut |name| order.push(names.intern(name)));
+        self.ledger.enter(place, &names, &order)
     }
 
     /// Lists all that fires on an option.
     pub fn list(&self, sentence: &Sentence<'_>, rule: &Rule<'_>, out: &mut Sink<'_>) {
+        let Origin::Table(table) = rule.opt.origin() else { return };
+        let place = self.places[table].get(rule.opt.rule);
+        if place > 0 && self.ledger.list(place).all(|id| id.is_some()) {
+            self.ledger.list(place).flatten().for_each(|id| out.add(id, 1.0));
+            return;
+        }
         let names = self.names.read().expect("no panic while locked");
         self.each(sentence, rule, |_| true, &mut |name| out.named(&names, name, 1.0));
     }

@@ -5,16 +5,22 @@
 //! the timing of threads. Lists carry such names with them and file them when they are handed over, in order.
 //!
 //! What depends on a rule alone is summed once for each rule and weights ([`local`]); in the beam it is one addition.
+//! Tuning changes the weights after every few sentences: names are turned into numbers once and not for each of the
+//! weights ([`ledger`], [`filed`]).
 
 pub mod align;
 pub mod bigram;
 pub mod bins;
 pub mod boundary;
+pub mod filed;
 pub mod hrm;
+pub mod ledger;
 pub mod local;
 pub mod orientation;
 pub mod pair;
 pub mod symbols;
+#[cfg(test)]
+mod tests;
 
 pub use local::{LocalSet, Locals};
 
@@ -178,6 +184,14 @@ pub fn pull_word(text: &str) -> Option<String> {
     String::from_utf8(bytes).ok()
 }
 
+/// The word that [`push_word`] writes in just this way.
+pub fn exact_word(text: &str) -> Option<String> {
+    let word = pull_word(text)?;
+    let mut again = String::with_capacity(text.len());
+    push_word(&mut again, &word);
+    (again == text).then_some(word)
+}
+
 /// Appends words with `_` between them.
 pub fn push_words<'a>(name: &mut String, words: impl IntoIterator<Item = &'a str>) {
     for (i, word) in words.into_iter().enumerate() {
@@ -196,7 +210,7 @@ pub fn push_rule(name: &mut String, view: &View<'_>) {
 }
 
 #[cfg(test)]
-mod tests {
+mod words {
     use super::*;
     use proptest::prelude::*;
 
@@ -218,5 +232,7 @@ mod tests {
         assert_eq!(name, "a%3Db_50%25_x%5Fy_é");
         assert_eq!(pull_word("%2"), None);
         assert_eq!(pull_word("%FF"), None);
+        assert_eq!(exact_word("50%25"), Some("50%".to_owned()));
+        assert_eq!((exact_word("%41"), exact_word("a=b")), (None, None));
     }
 }

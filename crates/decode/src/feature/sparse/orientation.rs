@@ -4,8 +4,9 @@
 //! next phrase. The test looks at the neighbouring phrase alone, not at blocks. Classes towards the next phrase are
 //! known one step later and belong to the rule before; before the first phrase that is a rule called `^`.
 
+use super::filed::{Filed, Listed};
 use super::local::count_column;
-use super::{Common, View, count_of, push_rule};
+use super::{Common, View, count_of, exact_word, push_rule};
 use crate::feature::reordering::{Orientation, left_neighbour};
 use crate::feature::{Builder, Context, Part, Prepared, Sink, StateFeature, Step, get_u32, put_u32};
 use crate::options::Origin;
@@ -13,55 +14,53 @@ use crate::weights::Weights;
 use dragoman_base::Result;
 use dragoman_rules::Table;
 use rustc_hash::FxHashMap;
-use std::sync::{Arc, Mutex};
+use std::cell::RefCell;
+use std::sync::Arc;
 
 /// The start of the sentence as a rule.
 const START: &str = "^";
 const SIDES: [&str; 2] = ["previous", "next"];
 const CLASSES: [&str; 4] = ["M", "S", "D", "N"];
+/// The class that S and D are of too.
+const NOT_MONOTONE: usize = 3;
+
+/// The system's numbers of a rule's names plus one, four classes towards the previous and four towards the next
+/// phrase; 0 for those that it lacks.
+type Eight = [[u32; 4]; 2];
 
 /// What a rule weighs: towards the previous and the next phrase, for M, S (with N) and D (with N).
 type Six = [[f32; 3]; 2];
-/// Weights by rule.
-type Known = FxHashMap<Box<str>, Six>;
+
+/// The names of rules that any table has.
+#[derive(Debug, Clone, Default)]
+struct Known {
+    start: Eight,
+    /// By table and rule.
+    rules: FxHashMap<(usize, u32), Eight>,
+}
 
 struct Rules {
     common: Common,
     tables: Vec<Arc<Table>>,
     counts: Vec<Option<usize>>,
-    /// The last weights by rule, and their epoch.
-    known: Mutex<(u32, Arc<Known>)>,
+    known: Filed<Known>,
 }
 
 impl Rules {
-    /// The weights of this set by rules instead of names.
-    fn weights(&self, weights: &Weights) -> Arc<Known> {
-        let mut known = self.known.lock().expect("no panic while locked");
-        if known.0 != weights.epoch() {
-            let names = self.common.names.read().expect("no panic while locked");
-            let mut made = Known::default();
-            for &id in weights.of_set(self.common.set) {
-                let name = names.name(id);
-                let class = |text: &str| -> Option<(usize, usize)> {
-                    let (class, side) = text.split_once('.')?;
-                    Some((SIDES.iter().position(|s| *s == side)?, CLASSES.iter().position(|c| *c == class)?))
-                };
-                let parts = name[self.common.prefix.len()..].split_once(':');
-                let Some(((side, class), rule)) = parts.and_then(|(c, rule)| Some((class(c)?, rule))) else {
-                    continue;
-                };
-                if !self.common.allows(name) {
-                    continue;
-                }
-                let six = made.entry(rule.into()).or_default();
-                match class {
-                    3 => (1..3).for_each(|o| six[side][o] += weights[id as usize]),
-                    o => six[side][o] += weights[id as usize],
+    /// The names of this set by rules, as far as weights know them.
+    fn known(&self, weights: &Weights) -> Arc<Known> {
+        self.known.up_to(&self.common, weights.len(), |known, id, text| {
+            let Some((side, class, rule)) = taken_apart(text) else { return };
+            if rule == START {
+                known.start[side][class] = id + 1;
+                return;
+            }
+            for (number, table) in self.tables.iter().enumerate() {
+                for rule in found(table, rule) {
+                    known.rules.entry((number, rule)).or_default()[side][class] = id + 1;
                 }
             }
-            *known = (weights.epoch(), Arc::new(made));
-        }
-        Arc::clone(&known.1)
+        })
     }
 
     /// The table of an option whose rule may fire; rules that no table has, or that are too rare, do not.
@@ -85,31 +84,64 @@ impl Rules {
     }
 }
 
+/// Side, class and rule of a name.
+fn taken_apart(text: &str) -> Option<(usize, usize, &str)> {
+    let (kind, rule) = text.split_once(':')?;
+    let (class, side) = kind.split_once('.')?;
+    Some((SIDES.iter().position(|s| *s == side)?, CLASSES.iter().position(|c| *c == class)?, rule))
+}
+
+/// The rules of a table that [`push_rule`] writes as `text`.
+fn found(table: &Table, text: &str) -> Vec<u32> {
+    fn words(text: &str, id: impl Fn(&str) -> Option<u32>) -> Option<Vec<u32>> {
+        let words = text.split('_').filter(|_| !text.is_empty());
+        words.map(|word| exact_word(word).and_then(|word| id(&word))).collect()
+    }
+    let rules = || {
+        let (source, target) = text.split_once('>')?;
+        let source = words(source, |word| table.source_word(word))?;
+        let target = words(target, |word| table.target_word(word))?;
+        let rules = table.rules(table.find(&source)?);
+        Some(rules.filter(|&rule| table.target(rule) == target).collect())
+    };
+    rules().unwrap_or_default()
+}
+
+/// The sums of a rule's weights.
+fn six(eight: &Eight, weights: &[f32]) -> Six {
+    let weight = |id: u32| id.checked_sub(1).and_then(|id| weights.get(id as usize)).copied().unwrap_or(0.0);
+    eight.map(|four| {
+        let [m, s, d, n] = four.map(weight);
+        [m, s + n, d + n]
+    })
+}
+
 impl StateFeature for Rules {
     fn state_bytes(&self) -> usize {
         8
     }
 
     fn prepare<'a>(&'a self, context: Context<'a>) -> Box<dyn Prepared + 'a> {
-        let known = self.weights(context.weights);
-        let start = known.get(START).copied().unwrap_or_default();
-        let mut made = Ready { set: self, context, class: Vec::new(), sums: vec![start] };
+        let known = self.known(context.weights);
+        let names = vec![Eight::default(), known.start];
+        let sums = vec![six(&known.start, context.weights)];
+        let (class, named, listed) = (Vec::new(), vec![1], RefCell::default());
+        let mut made = Ready { set: self, context, class, sums, named, names, listed };
         let mut classes: FxHashMap<Option<(usize, u32)>, u32> = FxHashMap::default();
         for option in 0..context.options.len() as u32 {
             let own = option + 1;
             let rule = self.table(&context, option).map(|table| (table, context.options.get(option).rule));
             let class = *classes.entry(rule).or_insert(own);
-            let sums = if known.is_empty() {
-                Six::default()
-            } else if class < own {
+            let eight = rule.filter(|_| class == own).and_then(|rule| known.rules.get(&rule));
+            let sums = if class < own {
                 made.sums[class as usize]
             } else {
-                self.rule(&context, option)
-                    .and_then(|rule| known.get(rule.as_str()).copied())
-                    .unwrap_or_default()
+                eight.map_or_else(Six::default, |eight| six(eight, context.weights))
             };
             made.class.push(class);
             made.sums.push(sums);
+            made.named.push(eight.map_or(0, |_| made.names.len() as u32));
+            made.names.extend(eight);
         }
         Box::new(made)
     }
@@ -122,23 +154,39 @@ struct Ready<'a> {
     class: Vec<u32>,
     /// By class; 0 is the start.
     sums: Vec<Six>,
+    /// By class, where its names are; 0 if there are none.
+    named: Vec<u32>,
+    names: Vec<Eight>,
+    /// Names that are not among these, as far as they were met: class, side, which of [`CLASSES`].
+    listed: RefCell<FxHashMap<(u32, usize, usize), Listed>>,
 }
 
 impl Ready<'_> {
     fn list(&self, class: u32, side: usize, orientation: Orientation, out: &mut Sink<'_>) {
+        let names = &self.names[self.named[class as usize] as usize][side];
+        let also = (orientation != Orientation::M).then_some(NOT_MONOTONE);
+        for which in [orientation as usize].into_iter().chain(also) {
+            match names[which].checked_sub(1) {
+                Some(id) => out.add(id, 1.0),
+                None => self
+                    .listed
+                    .borrow_mut()
+                    .entry((class, side, which))
+                    .or_insert_with(|| self.other(class, side, which))
+                    .fire(out),
+            }
+        }
+    }
+
+    /// A name that is not among those that weights know.
+    fn other(&self, class: u32, side: usize, which: usize) -> Listed {
         let rule = match class {
             0 => Some(START.to_owned()),
             _ => self.set.rule(&self.context, class - 1),
         };
-        let Some(rule) = rule else { return };
-        let names = self.set.common.names.read().expect("no panic while locked");
-        let also = (orientation != Orientation::M).then_some("N");
-        for class in [CLASSES[orientation as usize]].into_iter().chain(also) {
-            let name = format!("{}{class}.{}:{rule}", self.set.common.prefix, SIDES[side]);
-            if self.set.common.allows(&name) {
-                out.named(&names, &name, 1.0);
-            }
-        }
+        let name =
+            rule.map(|rule| format!("{}{}.{}:{rule}", self.set.common.prefix, CLASSES[which], SIDES[side]));
+        name.map_or(Listed::Nothing, |name| Listed::new(&self.set.common, &name))
     }
 }
 
@@ -172,6 +220,6 @@ pub fn orientations(part: &Part, to: &mut Builder) -> Result<()> {
     let common = Common::new(part, to, true)?;
     let tables = to.tables().to_vec();
     let counts = tables.iter().map(|table| count_column(table)).collect();
-    to.add_state(Rules { common, tables, counts, known: Mutex::default() });
+    to.add_state(Rules { common, tables, counts, known: Filed::default() });
     Ok(())
 }
