@@ -181,11 +181,13 @@ def _renumbered(columns: U32) -> tuple[I64, U32]:
 
     The numbers of a system depend on which batch met a name first, that is on chance, and so would the order of sums.
     """
-    met, first, place = np.unique(columns, return_index=True, return_inverse=True)
-    order = np.argsort(first)
-    rank = np.empty(len(met), dtype=np.uint32)
-    rank[order] = np.arange(len(met), dtype=np.uint32)
-    return met[order].astype(np.int64), rank[place]
+    place = np.full(int(columns.max(initial=0)) + 1, -1, dtype=np.int64)
+    # Backwards: of several places of a feature the first one is written last and stays.
+    place[columns[::-1]] = np.arange(len(columns) - 1, -1, -1)
+    met = np.flatnonzero(place >= 0)
+    met = met[np.argsort(place[met])]
+    place[met] = np.arange(len(met))
+    return met, place[columns].astype(np.uint32)
 
 
 def _add(sums: dict[str, F64 | float], lesson: _Lesson) -> None:
