@@ -41,37 +41,25 @@ const CHUNK: usize = 1 << 12;
 /// Weights whose sums are kept side by side: online tuning decodes with the last ones and the ones before at once.
 const WAYS: usize = 2;
 
-/// For each rule of a table the last sums, above each the epoch of its weights. Space comes with use.
-struct Sums(Vec<OnceLock<Box<[AtomicU64]>>>);
-
-impl Sums {
-    fn new(rules: usize) -> Self {
-        Self((0..rules.div_ceil(CHUNK)).map(|_| OnceLock::new()).collect())
-    }
-
-    fn at(&self, rule: u32, epoch: u32) -> &AtomicU64 {
-        let made = || (0..CHUNK * WAYS).map(|_| AtomicU64::new(0)).collect();
-        let chunk = self.0[rule as usize / CHUNK].get_or_init(made);
-        &chunk[rule as usize % CHUNK * WAYS + epoch as usize % WAYS]
-    }
+/// So many values for each rule of a table. Space comes with use.
+struct Chunks<T> {
+    chunks: Vec<OnceLock<Box<[T]>>>,
+    each: usize,
 }
 
-/// For each rule of a table where the ledger has the names that fire on it; 0 if it does not. Space comes with use.
-struct Places(Vec<OnceLock<Box<[AtomicU32]>>>);
-
-impl Places {
-    fn new(rules: usize) -> Self {
-        Self((0..rules.div_ceil(CHUNK)).map(|_| OnceLock::new()).collect())
+impl<T: Default> Chunks<T> {
+    fn new(table: &Table, each: usize) -> Self {
+        Self { chunks: (0..table.len().div_ceil(CHUNK)).map(|_| OnceLock::new()).collect(), each }
     }
 
-    fn at(&self, rule: u32) -> &AtomicU32 {
-        let made = || (0..CHUNK).map(|_| AtomicU32::new(0)).collect();
-        &self.0[rule as usize / CHUNK].get_or_init(made)[rule as usize % CHUNK]
+    fn at(&self, rule: u32, way: usize) -> &T {
+        let made = || (0..CHUNK * self.each).map(|_| T::default()).collect();
+        &self.chunks[rule as usize / CHUNK].get_or_init(made)[rule as usize % CHUNK * self.each + way]
     }
 
-    fn get(&self, rule: u32) -> u32 {
-        let chunk = self.0[rule as usize / CHUNK].get();
-        chunk.map_or(0, |chunk| chunk[rule as usize % CHUNK].load(Ordering::Acquire))
+    /// The same, if there is space yet.
+    fn get(&self, rule: u32, way: usize) -> Option<&T> {
+        Some(&self.chunks[rule as usize / CHUNK].get()?[rule as usize % CHUNK * self.each + way])
     }
 }
 
@@ -82,9 +70,11 @@ pub struct Locals {
     tables: Vec<Arc<Table>>,
     /// Where each table has its counts.
     counts: Vec<Option<usize>>,
-    sums: Vec<Sums>,
+    /// The last sums of each rule, above each the epoch of its weights.
+    sums: Vec<Chunks<AtomicU64>>,
     ledger: Ledger,
-    places: Vec<Places>,
+    /// Where the ledger has the names that fire on a rule; 0 if it does not.
+    places: Vec<Chunks<AtomicU32>>,
 }
 
 impl Locals {
@@ -95,8 +85,8 @@ impl Locals {
         tables: Vec<Arc<Table>>,
     ) -> Self {
         let counts = tables.iter().map(|table| count_column(table)).collect();
-        let sums = tables.iter().map(|table| Sums::new(table.len())).collect();
-        let places = tables.iter().map(|table| Places::new(table.len())).collect();
+        let sums = tables.iter().map(|table| Chunks::new(table, WAYS)).collect();
+        let places = tables.iter().map(|table| Chunks::new(table, 1)).collect();
         let ledger = Ledger::new(Arc::clone(&names));
         Self { sets, names, tables, counts, sums, ledger, places }
     }
@@ -107,7 +97,7 @@ impl Locals {
         if self.sets.iter().all(|(common, _)| weights.of_set(common.set).is_empty()) {
             return 0.0;
         }
-        let place = self.sums[table].at(rule.opt.rule, weights.epoch());
+        let place = self.sums[table].at(rule.opt.rule, weights.epoch() as usize % WAYS);
         let known = place.load(Ordering::Relaxed);
         if (known >> 32) as u32 == weights.epoch() {
             return f32::from_bits(known as u32);
@@ -134,15 +124,20 @@ impl Locals {
     fn quick(&self, table: usize, rule: &Rule<'_>, weights: &Weights) -> f32 {
         self.ledger.catch_up(weights.len());
         let mut sum = 0.0;
-        for id in self.ledger.list(self.places[table].get(rule.opt.rule)) {
+        for id in self.ledger.list(self.place(table, rule)) {
             sum += id.and_then(|id| weights.get(id as usize)).copied().unwrap_or(0.0);
         }
         sum
     }
 
+    /// Where the ledger has the names of a rule; 0 if it does not.
+    fn place(&self, table: usize, rule: &Rule<'_>) -> u32 {
+        self.places[table].get(rule.opt.rule, 0).map_or(0, |place| place.load(Ordering::Acquire))
+    }
+
     /// Enters the names that fire on a rule in the ledger; false if that is full.
     fn enter(&self, table: usize, sentence: &Sentence<'_>, rule: &Rule<'_>) -> bool {
-        let place = self.places[table].at(rule.opt.rule);
+        let place = self.places[table].at(rule.opt.rule, 0);
         if place.load(Ordering::Acquire) > 0 {
             return true;
         }
@@ -154,7 +149,7 @@ impl Locals {
     /// Lists all that fires on an option.
     pub fn list(&self, sentence: &Sentence<'_>, rule: &Rule<'_>, out: &mut Sink<'_>) {
         let Origin::Table(table) = rule.opt.origin() else { return };
-        let place = self.places[table].get(rule.opt.rule);
+        let place = self.place(table, rule);
         if place > 0 && self.ledger.list(place).all(|id| id.is_some()) {
             self.ledger.list(place).flatten().for_each(|id| out.add(id, 1.0));
             return;
