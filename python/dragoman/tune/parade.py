@@ -8,6 +8,7 @@ lattice.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -147,12 +148,12 @@ class Parade:
         if loss <= 0:
             return good
         rows = pool.candidates.features.take(np.array([good, bad]))
-        difference = np.zeros(len(now.names))
+        difference = np.zeros(len(walk.weights))  # other shards may have met more names since
         np.add.at(difference, rows.columns[: rows.starts[1]], rows.values[: rows.starts[1]])
         np.subtract.at(difference, rows.columns[rows.starts[1] :], rows.values[rows.starts[1] :])
         for name in self.fixed:
             difference[now.names.get(name)] = 0.0
-        norm = float(difference @ difference)
+        norm = math.fsum(difference[difference != 0] ** 2)  # the same bits in whatever order names were met
         if norm > 0:
             walk.weights = walk.weights + min(tuner.c, float(loss) / norm) * difference
             walk.sum += walk.weights
