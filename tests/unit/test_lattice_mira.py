@@ -400,7 +400,7 @@ def test_max_bleu_of_a_lattice_is_that_of_all_paths() -> None:
     for others in (total, total * 0.0, None):
         better = 0
         for s in range(30):
-            found = lattice.candidates(s, start(setting), others, 30.0, None)
+            found = lattice.candidates(s, start(setting), others, lambda _: 30.0, None)
             first = float(found.features.dot(start(setting))[0])
             top = float(source._sorted(s, start(setting))[0][1].sum()) / 10
             assert first == pytest.approx(top), "the 1-best comes first"

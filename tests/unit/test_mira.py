@@ -77,7 +77,8 @@ class Slow:
     def gain(self, s: int, i: int, epoch: int) -> float:
         o, row = self.o, self.pool.statistics[i]
         if o.gain == "sentence" or (o.gain == "corpus" and epoch == 0):
-            return float(self.pool.metric.sentence_level().score(row)) / 100
+            alone = float(self.pool.metric.sentence_level().score(row)) / 100
+            return alone * float(row[1]) if o.unit == "length" else alone
         if o.gain == "background":
             total, count = self.background + row, self.count + 1
         else:
@@ -128,11 +129,13 @@ class Slow:
 
 
 MODES: list[dict[str, Any]] = [
-    {"gain": "sentence"},
+    {"gain": "sentence", "unit": "length"},
     {"gain": "background", "unit": "length"},
     {"gain": "background", "unit": "sentence", "feed": "model", "decay": 0.9, "average": False},
     {"gain": "corpus", "unit": "sentence"},
     {"gain": "corpus", "unit": "score"},
+    {"gain": "corpus", "unit": "length"},
+    {"gain": "sentence", "unit": "sentence"},
 ]
 
 

@@ -125,7 +125,13 @@ def test_options_of_the_sentence_level_bleu() -> None:
     form = Pro(alpha=0.3, smooth_brevity=True, length_scale=1.1).sentence_form(pool.metric)
     assert form == Bleu(smooth="add-k", smooth_value=0.3, length_offset=1.0, length_scale=1.1)
     assert Pro.moses().sentence_form(pool.metric) == Bleu(smooth="add-all", smooth_value=1.0)
+    plain = pool.metric.sentence_level()
+    assert isinstance(plain, Bleu)
+    assert Pro().sentence_form(pool.metric) == replace(plain, length_offset=1.0)
+    assert Pro(smooth_brevity=False).sentence_form(pool.metric) == plain
     assert Pro().sentence_form(Ter()) == Ter()
+    with pytest.raises(OptionError, match="smooth_brevity"):
+        Pro(smooth_brevity=True).sentence_form(Ter())
     with pytest.raises(OptionError, match="BLEU"):
         Pro(alpha=1.0).sentence_form(Ter())
     assert Pro(gain=Bleu(smooth="floor")).sentence_form(Ter()) == Bleu(smooth="floor")

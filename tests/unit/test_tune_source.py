@@ -15,6 +15,8 @@ from dragoman.errors import InputError, OptionError, TuningError
 from dragoman.metrics import External
 from dragoman.testing import planted_pool
 from dragoman.tune import Judged, Mert, Mira, Online, Plan, Pool, Pro, TunedSource, Tuner, tune_source
+from dragoman.tune.base import Memory
+from dragoman.tune.contexts import before
 from dragoman.tune.fresh import _renumbered
 from dragoman.tune.growing import GrowingPool
 from dragoman.tune.updaters import AdaGrad, Arow, PassiveAggressive, Sgd, updater_of
@@ -180,6 +182,8 @@ def slow_mira(setting: Judged, tuner: Mira, first: F64, epochs: int, seed: int) 
             bad = int(np.argmax({"fear": model - gain, "pb": model, "mc": -gain}[tuner.prediction]))
             loss = model[bad] - model[good] + gain[good] - gain[bad]
             seen[int(s)] = quality[0]
+            if corpus is not None and tuner.context == "latest":
+                corpus[int(s)] = float(quality[0])
             d = h[good] - h[bad]
             if gain[good] > gain[bad] and loss > 0 and d @ d > 0:
                 weights = weights + min(tuner.c, loss / (d @ d)) * d
@@ -191,13 +195,39 @@ def slow_mira(setting: Judged, tuner: Mira, first: F64, epochs: int, seed: int) 
 
 @pytest.mark.parametrize("oracle", ["hope", "mb"])
 @pytest.mark.parametrize("prediction", ["fear", "pb", "mc"])
-def test_online_mira_is_what_the_equations_say(oracle: str, prediction: str) -> None:
+@pytest.mark.parametrize("context", ["latest", "epoch"])
+def test_online_mira_is_what_the_equations_say(oracle: str, prediction: str, context: str) -> None:
     setting = judged()
-    tuner = Mira(oracle=oracle, prediction=prediction, gain="corpus", unit="sentence")  # type: ignore[arg-type]
+    tuner = Mira(oracle=oracle, prediction=prediction, unit="sentence", context=context)  # type: ignore[arg-type]
     first = np.full(len(setting.source.names), 0.1)
     plan = Plan(epochs=2, select="last", seed=3)
     found = tune_source(setting, METRIC, tuner, Weights(setting.source.names, first), plan)
     np.testing.assert_allclose(values(found), slow_mira(setting, tuner, first, 2, 3), rtol=1e-9)
+
+
+def test_gains_are_counted_in_words_on_top_of_the_latest_translations() -> None:
+    rows = np.array([[3.0, 4.0], [5.0, 6.0], [1.0, 2.0]])
+    memory: Memory = {"corpus": rows.ravel()}
+    context = before(Mira(), memory, 3, 2)
+    others = context.others(0)
+    assert others is not None
+    assert others.tolist() == [6.0, 8.0]
+    assert context.unit(others + np.array([9.0, 7.0])) == 15.0
+    context.saw(0, np.array([9.0, 7.0]), None)
+    latest, frozen = context.others(1), before(Mira(context="epoch"), memory, 3, 2)
+    frozen.saw(0, np.array([9.0, 7.0]), None)
+    old = frozen.others(1)
+    assert latest is not None
+    assert old is not None
+    assert (latest.tolist(), old.tolist()) == ([10.0, 9.0], [4.0, 6.0])
+    decaying = before(Mira(gain="background", decay=0.5), {}, 3, 2)
+    decaying.saw(2, np.array([9.0, 7.0]), None)  # no oracle: nothing is added
+    decaying.saw(0, np.array([9.0, 7.0]), np.array([8.0, 8.0]))
+    assert decaying.sum.tolist() == [8.5, 8.5]
+    first = before(Mira(), {}, 3, 2)
+    assert (first.others(0), first.unit(np.array([9.0, 7.0]))) == (None, 7.0)
+    with pytest.raises(OptionError, match="length_column"):
+        before(Mira(), {}, 3, 1)
 
 
 def test_updaters_follow_their_formulas() -> None:

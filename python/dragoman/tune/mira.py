@@ -37,9 +37,14 @@ class Mira:
     """`sentence`: the metric's sentence-level form. `background`: the corpus metric on top of a decaying sum.
     `corpus`: sentence-level in the first epoch, then the corpus metric of the previous epoch's 1-best output
     with this sentence's replaced (Eidelman 2012)."""
-    unit: Literal["score", "sentence", "length"] = "sentence"
-    """What a gain in context is multiplied by, since one sentence hardly moves a corpus score: nothing, the
-    number of sentences in the context, or its reference length in words (Cherry & Foster 2012)."""
+    context: Literal["latest", "epoch"] = "latest"
+    """Online, gain=corpus: when a new 1-best translation takes the old one's place in that corpus. `latest`: at once.
+    `epoch`: after the epoch, as Eidelman has it; then all of an epoch answers to the lengths of the one before, too
+    short to too long and back."""
+    unit: Literal["score", "sentence", "length"] = "length"
+    """What a gain is multiplied by, since one sentence hardly moves a corpus score: nothing, the number of sentences
+    in the context (1 if there is none), or the reference length in words of context and sentence (Cherry & Foster
+    2012). In words gains weigh as much as model scores do, so that hope and fear are not just the 1-best."""
     length_column: int = 1
     """Which statistic that length is: 1 in BLEU, TER and WER."""
     decay: float = 0.999
@@ -71,6 +76,7 @@ class Mira:
             prediction=self.prediction in {"pb", "mc", "fear"},
             c=self.c > 0,
             gain=self.gain in {"sentence", "background", "corpus"},
+            context=self.context in {"latest", "epoch"},
             unit=self.unit in {"score", "sentence", "length"},
             length_column=self.length_column >= 0,
             decay=0 < self.decay <= 1,
@@ -120,6 +126,8 @@ class MiraSession:
         self.bench = bench
         self.judged = JudgedLists(bench.lists, np.ascontiguousarray(bench.pool.statistics))
         self.gains = bench.pool.sentence_gains()
+        if options.unit == "length":
+            self.gains = self.gains * bench.pool.statistics[:, options.length_column]
 
     def begin(self, start: F64) -> State:
         """The state before the first epoch. The background starts with 1 everywhere, as Moses' does."""

@@ -1,21 +1,24 @@
 """Online MIRA (Eidelman 2012): sentence after sentence is decoded and its oracle and prediction are told apart.
 
-Gains are those of the sentence alone in the first epoch; from then on those of the corpus of the last epoch's 1-best
-translations with this sentence's replaced. Several shards learn side by side and are averaged after each epoch.
-Oracle and prediction come from an n-best list or, by dynamic programming, from the whole lattice.
+Gains are those of the sentence alone in the first epoch; from then on those of the corpus of the latest 1-best
+translations with this sentence's replaced (see `dragoman.tune.contexts`). Several shards learn side by side and are
+averaged after each epoch. Oracle and prediction come from an n-best list or, by dynamic programming, from the whole
+lattice.
 """
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from dragoman.tune._learning import padded
 from dragoman.tune.base import Pool
+from dragoman.tune.contexts import Context, after, before
 from dragoman.tune.folder import Epochs
 from dragoman.tune.mira import Mira
 from dragoman.tune.paths import Paths
@@ -30,10 +33,9 @@ class _Walk:
 
     weights: F64
     sum: F64
+    context: Context
     updates: int = 0
     loss: float = 0.0
-    statistics: dict[int, F64] = field(default_factory=dict)
-    """Of each sentence's 1-best translation."""
     oracle: float = 0.0
     prediction: float = 0.0
     decoding: float = 0.0
@@ -73,20 +75,17 @@ class Parade:
         """One pass over all sentences, in a new order, by all shards."""
         order = np.random.default_rng([self.seed, now.epoch]).permutation(len(self.source))
         shards = [order[i :: self.shards] for i in range(self.shards)]
-        corpus = now.memory.get("corpus")
-        rows = None if corpus is None else np.asarray(corpus, dtype=np.float64).reshape(len(self.source), -1)
+        context = before(self.tuner, now.memory, len(self.source), self.metric.width)
         start = np.asarray(now.memory.get("plain", now.weights), dtype=np.float64)
         with ThreadPoolExecutor(max_workers=min(self.shards, self.workers)) as pool:
-            walks = list(pool.map(lambda shard: self._walk(shard, start, rows, now), shards))
+            walks = list(pool.map(lambda shard: self._walk(shard, start, context, now), shards))
         width = len(now.names)
         sizes = np.array([len(shard) for shard in shards], dtype=np.float64) / len(order)
         now.memory["plain"] = sum(s * padded(w.weights, width) for s, w in zip(sizes, walks, strict=True))
         mean = [padded(w.sum, width) / (w.updates + 1) for w in walks]
         averaged = sum(s * m for s, m in zip(sizes, mean, strict=True))
         now.weights = np.asarray(averaged if self.tuner.average else now.memory["plain"])
-        statistics = {i: row for walk in walks for i, row in walk.statistics.items()}
-        now.memory["corpus"] = np.array([statistics[i] for i in range(len(order))]).ravel()
-        total = np.sum(list(statistics.values()), axis=0)
+        total = after([walk.context for walk in walks], sizes, now.memory)
         count = float(len(order))
         return {
             "loss": sum(w.loss for w in walks), "updates": sum(w.updates for w in walks),
@@ -96,13 +95,11 @@ class Parade:
             "decoding": round(sum(w.decoding for w in walks), 3), "updating": round(sum(w.updating for w in walks), 3),
         }  # fmt: skip
 
-    def _walk(self, shard: I64, start: F64, corpus: F64 | None, now: Epochs) -> _Walk:
-        walk = _Walk(start, start.copy())
-        total = None if corpus is None else corpus.sum(axis=0)
+    def _walk(self, shard: I64, start: F64, context: Context, now: Epochs) -> _Walk:
+        walk = _Walk(start, start.copy(), replace(context, seen={}))
         for sentence in shard.tolist():
             began = time.monotonic()
-            own = None if corpus is None else corpus[sentence]
-            found = self._found(sentence, Weights(now.names, walk.weights), total, own)
+            found = self._found(sentence, Weights(now.names, walk.weights), walk.context)
             decoded = time.monotonic()
             walk.decoding += decoded - began
             pool = Pool.judge(found, [self.references[sentence]], self.metric)
@@ -110,37 +107,31 @@ class Parade:
             walk.weights, walk.sum = padded(walk.weights, width), padded(walk.sum, width)
             if not found.size:
                 walk.empty += 1
-                walk.statistics[sentence] = np.zeros(self.metric.width)
+                walk.context.saw(sentence, np.zeros(self.metric.width), None)
                 continue
-            gains = self._gains(pool, total, own)
+            gains = self._gains(pool, walk.context, sentence)
             walk.telling += bool(np.ptp(gains))
-            self._update(walk, pool, gains, now)
-            walk.statistics[sentence] = pool.statistics[0]
+            oracle = self._update(walk, pool, gains, now)
+            walk.context.saw(sentence, pool.statistics[0], None if oracle is None else pool.statistics[oracle])
             walk.updating += time.monotonic() - decoded
         return walk
 
-    def _found(self, sentence: int, weights: Weights, total: F64 | None, own: F64 | None) -> Candidates:
+    def _found(self, sentence: int, weights: Weights, context: Context) -> Candidates:
         """Candidates of a sentence: its list, or the paths of its lattice that matter."""
         threads = max(self.workers // self.shards, 1)
         if self.paths is None:
             return self.source.candidates([sentence], weights, threads)
-        if total is None or own is None or self.tuner.gain == "sentence":
-            return self.paths.candidates(sentence, weights, None, 1.0, threads)
-        return self.paths.candidates(sentence, weights, total - own, self._unit(total), threads)
+        return self.paths.candidates(sentence, weights, context.others(sentence), context.unit, threads)
 
-    def _unit(self, total: F64) -> float:
-        """What a change of the corpus score is multiplied by."""
-        units = {"score": 1.0, "sentence": float(len(self.source)), "length": float(total[self.tuner.length_column])}
-        return units[self.tuner.unit]
-
-    def _gains(self, pool: Pool, total: F64 | None, own: F64 | None) -> F64:
+    def _gains(self, pool: Pool, context: Context, sentence: int) -> F64:
         """What each candidate is worth, on the 0..1 scale times the unit."""
-        if total is None or own is None or self.tuner.gain == "sentence":
-            return self.sign * self.level.score(pool.statistics) / self.metric.scale
-        scores = self.sign * self.metric.score(total - own + pool.statistics) / self.metric.scale
-        return scores * self._unit(total)
+        others = context.others(sentence)
+        metric = self.level if others is None else self.metric
+        sums = pool.statistics if others is None else others + pool.statistics
+        return self.sign * metric.score(sums) / metric.scale * context.unit(sums[0])
 
-    def _update(self, walk: _Walk, pool: Pool, gains: F64, now: Epochs) -> None:
+    def _update(self, walk: _Walk, pool: Pool, gains: F64, now: Epochs) -> int | None:
+        """Learns from a list; gives the oracle's place if it is worth more than the prediction."""
         tuner = self.tuner
         scores = pool.model_scores(walk.weights)
         oracles = {"lu": gains, "mb": gains, "hope": scores + gains}
@@ -152,20 +143,23 @@ class Parade:
         walk.oracle += float(level[0])
         walk.prediction += float(level[1])
         loss = scores[bad] - scores[good] + gains[good] - gains[bad]
-        if gains[good] <= gains[bad] or loss <= 0:
-            return
+        if gains[good] <= gains[bad]:
+            return None
+        if loss <= 0:
+            return good
         rows = pool.candidates.features.take(np.array([good, bad]))
-        difference = np.zeros(len(now.names))
+        difference = np.zeros(len(walk.weights))  # other shards may have met more names since
         np.add.at(difference, rows.columns[: rows.starts[1]], rows.values[: rows.starts[1]])
         np.subtract.at(difference, rows.columns[rows.starts[1] :], rows.values[rows.starts[1] :])
         for name in self.fixed:
             difference[now.names.get(name)] = 0.0
-        norm = float(difference @ difference)
+        norm = math.fsum(difference[difference != 0] ** 2)  # the same bits in whatever order names were met
         if norm > 0:
             walk.weights = walk.weights + min(tuner.c, float(loss) / norm) * difference
             walk.sum += walk.weights
             walk.updates += 1
             walk.loss += float(loss)
+        return good
 
 
 def _first_best(values: F64, scores: F64, local: int) -> int:

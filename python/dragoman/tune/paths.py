@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -30,9 +30,12 @@ class Paths:
         lattice_pool(metric, [])  # tells a metric that cannot be searched for
 
     def candidates(
-        self, sentence: int, weights: Weights, others: F64 | None, unit: float, threads: int | None
+        self, sentence: int, weights: Weights, others: F64 | None, unit: Callable[[F64], float], threads: int | None
     ) -> Candidates:
-        """The list of a sentence, 1-best first. Gains are those on top of `others`, or of the sentence alone."""
+        """The list of a sentence, 1-best first. Gains are those on top of `others`, or of the sentence alone.
+
+        They are multiplied by `unit`, which is given the statistics of the others and the 1-best translation.
+        """
         found = self.source.lattices([sentence], weights, self.tuner.density, threads)
         names, references = found.features.names, [list(self.references[sentence])]
         metric = self.level if others is None else self.metric
@@ -44,7 +47,8 @@ class Paths:
         texts, starts, columns, rows = best, np.zeros(1, dtype=np.int64), np.zeros(0, dtype=np.uint32), np.zeros(0)
         if len(best):
             row = metric.prepare(references).statistics(Hypotheses.one_each(best))[0]
-            slopes = pool.slopes(row if others is None else others + row) * (unit / metric.scale)
+            total = row if others is None else others + row
+            slopes = pool.slopes(total) * (unit(total) / metric.scale)
             wishes = [first, _WISHES[self.tuner.oracle], _WISHES[self.tuner.prediction]]
             texts, starts, columns, rows = pool.paths(0, values, wishes, slopes)
         ends = np.array([0, len(texts)], dtype=np.int64)

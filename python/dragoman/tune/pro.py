@@ -46,8 +46,9 @@ class Pro:
     """Add-alpha of the sentence-level BLEU in place of its own smoothing (R13 tunes it); BLEU pools only."""
     smooth_unigrams: bool = False
     """Whether alpha is added to unigrams too."""
-    smooth_brevity: bool = False
-    """Whether the reference length grows by 1 too, so as not to favour short output (Nakov et al. 2012)."""
+    smooth_brevity: bool | None = None
+    """Whether the reference length of the sentence-level BLEU grows by 1. BLEU+1 adds to matches but not to lengths,
+    and so favours short output (Nakov et al. 2012). By default it grows, wherever the pool's metric is BLEU."""
     length_scale: float | None = None
     """Reference lengths are multiplied by this in the sentence-level BLEU (Galley et al. 2013)."""
     gain: Metric | None = None
@@ -78,12 +79,14 @@ class Pro:
     @classmethod
     def moses(cls) -> Pro:
         """As Moses' `pro` with MegaM: add-1 on all orders, prior of width 1, no interpolation."""
-        return cls(sigma=1.0, psi=1.0, iterations=1, alpha=1.0, smooth_unigrams=True, fit_iterations=30)
+        return cls(
+            sigma=1.0, psi=1.0, iterations=1, alpha=1.0, smooth_unigrams=True, smooth_brevity=False, fit_iterations=30
+        )
 
     @classmethod
     def cdec(cls) -> Pro:
         """As cdec's `pro`: 500 |w|^2 and 5000 |w - w_before|^2 on the summed loss, no interpolation."""
-        return cls(sigma=math.sqrt(1 / 1000), pull=10000.0, psi=1.0, iterations=1)
+        return cls(sigma=math.sqrt(1 / 1000), pull=10000.0, psi=1.0, iterations=1, smooth_brevity=False)
 
     @property
     def name(self) -> str:
@@ -100,15 +103,15 @@ class Pro:
         if self.gain is not None:
             return self.gain
         form = metric.sentence_level()
-        if self.alpha is None and self.length_scale is None and not self.smooth_brevity:
-            return form
         if not isinstance(form, Bleu):
+            if self.alpha is None and self.length_scale is None and not self.smooth_brevity:
+                return form
             raise OptionError("PRO: alpha, smooth_brevity and length_scale are options of BLEU")
         if self.alpha is not None:
             form = replace(form, smooth="add-all" if self.smooth_unigrams else "add-k", smooth_value=self.alpha)
         if self.length_scale is not None:
             form = replace(form, length_scale=self.length_scale)
-        return replace(form, length_offset=1.0) if self.smooth_brevity else form
+        return form if self.smooth_brevity is False else replace(form, length_offset=1.0)
 
     def session(self, pool: Pool, limits: Limits, seed: int) -> ProSession:
         """A run over `pool`."""
