@@ -27,7 +27,7 @@ from dragoman.decode import Decoder, DecoderSource
 from dragoman.files import read_parallel
 from dragoman.train import Options, train
 from dragoman.tune import SampleRank
-from dragoman.tune.samplerank import batches
+from dragoman.tune.samplerank import Pace, batches, metric_of
 
 SENTENCES, SHARDS, FEW = 1024, 16, 128
 """The authors' setting; and sentences, on two shards of the same size, that rates are measured on."""
@@ -37,10 +37,9 @@ SETTINGS = {
     "as published": SampleRank(
         chains=2,
         samples=500,
-        always=False,
-        c=0.01,
+        oracle="hope",
+        rate=0.0,
         temperature=1.0,
-        hot=0.0,
         width=0,
         visit=1,
         merge=0.5,
@@ -59,6 +58,7 @@ class Bench:
         lines = [columns[0][i % len(columns[0])] for i in range(SENTENCES)]
         references = [[column[i % len(column)] for column in columns[1:]] for i in range(SENTENCES)]
         self.decoder = Decoder(model, features=features, threads=threads)
+        self.metric = np.zeros((0, 0))
         self.ranker = DecoderSource(self.decoder, lines).ranker(references, False)
 
     def epoch(self, tuner: SampleRank, sentences: int = FEW) -> dict[str, float]:
@@ -67,7 +67,10 @@ class Bench:
         documents = [np.array([line], dtype=np.int64) for line in range(sentences)]
         shards = batches(documents, np.arange(sentences), tuner.chains, tuner.batch)
         wall, cpu = time.perf_counter(), time.process_time()
-        _, _, figures = self.ranker.epoch(self.decoder.weights, start, [], shards, tuner, 0, 0)
+        pace = Pace(np.zeros(len(start)), self.metric, 0.0)
+        done = self.ranker.epoch(self.decoder.weights, start, pace, [], shards, tuner, 0, 0)
+        self.metric = metric_of(done.information, done.figures["updates"], [])
+        figures = done.figures
         return {"wall": time.perf_counter() - wall, "cpu": time.process_time() - cpu, **figures}
 
 

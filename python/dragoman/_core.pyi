@@ -709,13 +709,14 @@ class SampleRanker:
         self,
         weights: NativeWeights,
         start: _F64,
+        pace: tuple[_F64, _F64, float],
         fixed: list[int],
         shards: list[list[list[int]]],
         ranking: object,
         seed: int,
         first: int,
         threads: int | None = None,
-    ) -> tuple[_F64, _F64, dict[str, float]]: ...
+    ) -> tuple[list[_F64], dict[str, float]]: ...
 
 @final
 class ClassCounts:

@@ -26,7 +26,7 @@ from dragoman.features import extended
 from dragoman.model import Model, Option, Part, is_file
 from dragoman.own import RuleFeature, StateFeature
 from dragoman.text import Preparation
-from dragoman.tune.samplerank import SampleRank
+from dragoman.tune.samplerank import Pace, Ranked, SampleRank
 from dragoman.types import F64, I64, Candidates, Features, Hypotheses, Lattices, Metric, Names, Texts, Weights
 
 __all__ = ["Arc", "Decoder", "DecoderSource", "Demands", "Derivation", "Lattice", "Phrase", "Search", "mbr"]
@@ -455,12 +455,13 @@ class DecoderRanker:
         self,
         weights: Weights,
         start: F64,
+        pace: Pace,
         fixed: Sequence[int],
         shards: Sequence[Sequence[Sequence[int]]],
         tuner: SampleRank,
         seed: int,
         first: int,
-    ) -> tuple[F64, F64, Mapping[str, float]]:
+    ) -> Ranked:
         """One epoch of all chains; options are chosen under `weights`, and `start` is where chains begin."""
         search = self.decoder.search
         ranking = _Ranking(
@@ -469,7 +470,11 @@ class DecoderRanker:
         )  # fmt: skip
         dealt = [[list(batch) for batch in shard] for shard in shards]
         ready = self.decoder._native_weights(weights)
-        return self._native.epoch(ready, start, list(fixed), dealt, ranking, seed, first, self.decoder.threads)
+        sizes = (pace.squares, pace.metric.ravel(), pace.energy)
+        (mixed, collected, squares, information), figures = self._native.epoch(
+            ready, start, sizes, list(fixed), dealt, ranking, seed, first, self.decoder.threads
+        )
+        return Ranked(mixed, collected, squares, information, figures)
 
 
 def _texts(lines: Sequence[str] | Texts) -> Texts:

@@ -16,7 +16,7 @@ from dragoman.errors import InputError, OptionError
 from dragoman.metrics import Bleu, Chrf
 from dragoman.sample import Sampling, sampled
 from dragoman.tune import Judged, Plan, SampleRank, TunedSource, tune_source
-from dragoman.tune.samplerank import batches
+from dragoman.tune.samplerank import RIDGE, batches, metric_of
 from dragoman.types import Weights
 
 Cli = Callable[..., tuple[int, str, str]]
@@ -37,7 +37,8 @@ REFERENCES = [
     "is small",
 ]
 METRIC = Bleu(tokenize="none", smooth="add-all")
-SMALL = SampleRank(chains=2, samples=60, burn_in=10, c=0.1, temperature=1.0)
+SMALL = SampleRank(chains=2, samples=60, burn_in=10, temperature=1.0, rate=0.3)
+PAPER = replace(SMALL, oracle="hope", rate=0.0, c=0.1, always=True)
 
 
 @pytest.fixture(scope="module")
@@ -65,22 +66,45 @@ def values(found: TunedSource) -> dict[str, float]:
     return found.weights.to_dict()
 
 
-def test_it_learns(model: Path) -> None:
-    found = run(judged(model))
+@pytest.mark.parametrize("tuner", [SMALL, PAPER], ids=["expected gain", "as in the paper"])
+def test_it_learns(model: Path, tuner: SampleRank) -> None:
+    found = run(judged(model), tuner)
     assert found.start.score < 40 and found.end.score > found.start.score + 20
     assert values(found)["UP"] == 1.0, "a fixed weight"
     last = found.records[-1]
-    assert last["samples"] == 6 * 70 and 0 < last["updates"] <= 6 * 60 and last["capped"] <= last["updates"]
+    assert last["samples"] == 6 * 70 and 0 < last["updates"] <= 6 * 60
+    assert (last["capped"] > 0) == (tuner is PAPER) and last["capped"] <= last["updates"]
     assert 0 < last["moves"] < last["samples"] and 0 < last["probed"] <= 1
+
+
+def test_weights_keep_their_length(model: Path) -> None:
+    setting = judged(model)
+
+    def length(weights: dict[str, float]) -> float:
+        return float(np.linalg.norm([value for name, value in weights.items() if name != "UP"]))
+
+    begun = length(wrong(setting).to_dict())
+    assert length(values(run(setting, replace(SMALL, average="epoch")))) == pytest.approx(begun)
+    assert length(values(run(setting, PAPER))) != pytest.approx(begun, rel=0.01)
+
+
+def test_natural_steps_start_with_the_second_epoch() -> None:
+    """Before that nothing is known of how features go together."""
+    together = np.array([[2.0, 1.9], [1.9, 2.0]])
+    metric = metric_of(4.0 * together.ravel(), 4.0, [])
+    assert metric == pytest.approx(np.linalg.inv(together + RIDGE * np.diag([2.0, 2.0])))
+    assert metric_of(np.zeros(0), 0.0, []).shape == metric_of(np.zeros(4), 5.0, []).shape == (0, 0)
+    assert metric_of(np.array([1.0, 0.0, 0.0, 0.0]), 1.0, []).tolist() == [[pytest.approx(1 / (1 + RIDGE)), 0], [0, 0]]
 
 
 @pytest.mark.parametrize(
     "options",
     [{"scale": 1.0}, {"oracle": "gain"}, {"margin": False, "scale": 1.0}, {"average": "none"}, {"average": "epoch"},
-     {"batch": 1}, {"width": 1, "visit": 5}],
+     {"average": "all"}, {"batch": 1}, {"width": 1, "visit": 5}, {"rate": 0.1}, {"oracle": "mean"}],
 )  # fmt: skip
 def test_every_option_matters(model: Path, options: dict[str, object]) -> None:
-    assert values(run(judged(model), replace(SMALL, **options))) != values(run(judged(model)))  # type: ignore[arg-type]
+    tuner = replace(PAPER, **options)  # type: ignore[arg-type]
+    assert values(run(judged(model), tuner)) != values(run(judged(model), PAPER))
 
 
 def test_the_seed_decides_and_not_the_threads(model: Path) -> None:

@@ -5,7 +5,7 @@ use crate::decode::{Batch, Columns, NativeSystem, NativeWeights, PySettings, poo
 use crate::errors::{invalid, to_py};
 use dragoman_base::{Error, Result};
 use dragoman_decode::sample::{
-    Epoch, Mix, Oracle, Plan, RankOptions, References, Shard, Start, Whole, rank, sample,
+    Epoch, Mix, Oracle, Pace, Plan, RankOptions, References, Shard, Start, Whole, rank, sample,
 };
 use dragoman_decode::{Choice, Input, System, Translation};
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
@@ -154,6 +154,7 @@ pub struct PyRanking {
     burn_in: usize,
     samples: usize,
     visit: usize,
+    rate: f64,
     c: f64,
     scale: f64,
     smooth: f64,
@@ -178,7 +179,8 @@ impl PyRanking {
         let oracle = match self.oracle.as_str() {
             "hope" => Oracle::Hope,
             "gain" => Oracle::Gain,
-            other => return Err(invalid(format!("expected the oracle hope or gain, found `{other}`"))),
+            "mean" => Oracle::Mean,
+            other => return Err(invalid(format!("expected the oracle mean, hope or gain, found `{other}`"))),
         };
         let start = match self.start.as_str() {
             "gloss" => Start::Gloss,
@@ -189,6 +191,7 @@ impl PyRanking {
             burn_in: self.burn_in,
             samples: self.samples,
             visit: self.visit,
+            rate: self.rate,
             c: self.c,
             scale: self.scale,
             add: self.smooth,
@@ -211,8 +214,13 @@ impl PyRanking {
     }
 }
 
-/// What an epoch gives: mixed weights, sum of all collected weights, and figures by name.
-type Ranked<'py> = (Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<f64>>, BTreeMap<&'static str, f64>);
+/// What an epoch gives: mixed weights, sum of all collected weights, mean sums of squares, summed information of the dense
+/// features, row by row; and figures by name.
+type Ranked<'py> = ([Bound<'py, PyArray1<f64>>; 4], BTreeMap<&'static str, f64>);
+
+/// What the sizes of steps depend on: sums of squares, the metric of the dense features (row by row; empty if it is not
+/// known yet) and the energy.
+type Sizes<'a> = (PyReadonlyArray1<'a, f64>, PyReadonlyArray1<'a, f64>, f64);
 
 /// A text and its references, ready for `SampleRank`.
 #[pyclass(frozen, module = "dragoman._core")]
@@ -250,15 +258,16 @@ impl SampleRanker {
         Ok(Self { system: Arc::clone(&system.inner), inputs, references: made })
     }
 
-    /// One epoch of all chains; `shards` has for each chain the sentences of its batches. Chain k draws from the stream
+    /// One epoch of all chains. `pace` is what the sizes of steps depend on, see [`Pace`]; `shards` has for each chain the sentences of its batches. Chain k draws from the stream
     /// (seed, first + k), so that the result does not depend on the number of threads.
     #[allow(clippy::too_many_arguments)] // one per part of the state
-    #[pyo3(signature = (weights, start, fixed, shards, ranking, seed, first, threads=None))]
+    #[pyo3(signature = (weights, start, pace, fixed, shards, ranking, seed, first, threads=None))]
     fn epoch<'py>(
         &self,
         py: Python<'py>,
         weights: &NativeWeights,
         start: PyReadonlyArray1<'_, f64>,
+        pace: Sizes<'_>,
         fixed: Vec<usize>,
         shards: Vec<Vec<Vec<usize>>>,
         ranking: PyRanking,
@@ -268,6 +277,7 @@ impl SampleRanker {
     ) -> PyResult<Ranked<'py>> {
         let options = ranking.options()?;
         let start = start.as_slice()?;
+        let pace = self.pace(&pace)?;
         if shards.iter().flatten().flatten().any(|&sentence| sentence >= self.inputs.len()) {
             return Err(invalid(format!("a shard has a sentence beyond the {} given", self.inputs.len())));
         }
@@ -278,7 +288,16 @@ impl SampleRanker {
         }
         let one = |(number, batches): (usize, &Vec<Vec<usize>>)| {
             let shard = Shard { inputs: &self.inputs, references: &self.references, batches };
-            rank(&self.system, &weights.inner, start, &still, &shard, &options, (seed, first + number as u64))
+            let pace = pace.clone();
+            rank(
+                &self.system,
+                &weights.inner,
+                (start, pace),
+                &still,
+                &shard,
+                &options,
+                (seed, first + number as u64),
+            )
         };
         let all = || shards.par_iter().enumerate().with_max_len(1).map(one).collect::<Result<Vec<Epoch>>>();
         let done = py
@@ -287,33 +306,44 @@ impl SampleRanker {
                 Some(count) => pool(count)?.install(all),
             })
             .map_err(to_py)?;
-        let (mixed, sum) = self.mix(&done);
-        Ok((mixed.into_pyarray(py), sum.into_pyarray(py), figures(&done)))
+        Ok((self.mix(&done).map(|list| list.into_pyarray(py)), figures(&done)))
     }
 }
 
 impl SampleRanker {
-    /// The mean of the chains' weights, and the sum of all weights that they collected.
-    fn mix(&self, done: &[Epoch]) -> (Vec<f64>, Vec<f64>) {
+    fn pace(&self, (squares, metric, energy): &Sizes<'_>) -> PyResult<Pace> {
+        let (dense, metric) = (self.system.dense(), metric.as_slice()?.to_vec());
+        if metric.is_empty() || metric.len() == dense * dense {
+            return Ok(Pace::new(dense, squares.as_slice()?.to_vec(), metric, *energy));
+        }
+        Err(invalid(format!("expected a metric of {dense} x {dense} numbers, found {}", metric.len())))
+    }
+
+    /// The mean of the chains' weights, the sum of all weights that they collected, the mean of their sums of squares,
+    /// and the sum of their information.
+    fn mix(&self, done: &[Epoch]) -> [Vec<f64>; 4] {
         let filed: Vec<Vec<u32>> = done.iter().map(|epoch| self.system.file(&epoch.learned.own)).collect();
         let width = self.system.names().read().expect("no panic while locked").len();
-        let (mut mixed, mut sum) = (vec![0.0; width], vec![0.0; width]);
+        let [mut mixed, mut sum, mut squares] = [(); 3].map(|()| vec![0.0; width]);
+        let mut information = vec![0.0; self.system.dense() * self.system.dense()];
         let share = 1.0 / done.len() as f64;
+        let at = |list: &[f64], i: usize| list.get(i).copied().unwrap_or(0.0);
         for (epoch, filed) in done.iter().zip(&filed) {
             let count = epoch.collected as f64;
-            let mut add = |id: usize, weight: f64, drift: f64| {
+            let mut add = |id: usize, weight: f64, drift: f64, square: f64| {
                 mixed[id] += share * weight;
                 sum[id] += count * weight - drift;
+                squares[id] += share * square;
             };
-            let at = |list: &[f64], i: usize| list.get(i).copied().unwrap_or(0.0);
             for (id, &weight) in epoch.learned.weights.iter().enumerate() {
-                add(id, weight, at(&epoch.drift.0, id));
+                add(id, weight, at(&epoch.drift.0, id), at(&epoch.pace.squares.0, id));
             }
             for (own, &weight) in epoch.learned.own_weights.iter().enumerate() {
-                add(filed[own] as usize, weight, at(&epoch.drift.1, own));
+                add(filed[own] as usize, weight, at(&epoch.drift.1, own), at(&epoch.pace.squares.1, own));
             }
+            information.iter_mut().zip(&epoch.pace.information).for_each(|(all, one)| *all += one);
         }
-        (mixed, sum)
+        [mixed, sum, squares, information]
     }
 }
 
@@ -327,6 +357,8 @@ fn figures(done: &[Epoch]) -> BTreeMap<&'static str, f64> {
         ("capped", sum(|e| e.capped as f64)),
         ("gain", sum(|e| e.gain)),
         ("oracle", sum(|e| e.oracle)),
+        ("learned_from", sum(|e| e.learned_from as f64)),
+        ("energy", sum(|e| e.pace.energy) / done.len() as f64),
         ("probed", sum(|e| e.probed.0 as f64)),
         ("members", sum(|e| e.probed.1 as f64)),
         ("gain_time", sum(|e| e.gain_time.as_secs_f64())),

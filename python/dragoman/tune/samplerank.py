@@ -6,22 +6,54 @@ BLEU and the model rank the sampled derivation and the best one nearby different
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
 from dragoman.errors import InputError, OptionError
 from dragoman.files import read_text
-from dragoman.tune._learning import check, padded
-from dragoman.tune.base import Limits, Pool, Session
+from dragoman.tune._learning import check, floats, padded
+from dragoman.tune.base import Limits, Memory, Pool, Session
 from dragoman.tune.folder import Epochs
 from dragoman.types import F64, I64, Metric, Source, Weights
 
-__all__ = ["Chains", "Rankable", "SampleRank", "batches"]
+__all__ = ["Chains", "Pace", "Rankable", "Ranked", "SampleRank", "batches", "metric_of"]
+
+RIDGE = 0.03
+"""Share of a feature's own information that is added to it: what features do not tell apart does not blow up."""
+FADE = 0.5
+"""Weight of the information of earlier epochs, whose weights were others."""
+
+
+@dataclass(frozen=True)
+class Pace:
+    """What the sizes of steps depend on, from epoch to epoch."""
+
+    squares: F64
+    """Sums of squared slopes, by feature."""
+    metric: F64
+    """Inverse Fisher information of the dense features; without rows until it is known."""
+    energy: float
+    """Sum of the squared lengths of dense slopes in that metric, for each dimension."""
+
+
+class Ranked(NamedTuple):
+    """What an epoch gives."""
+
+    mixed: F64
+    """The mean of the chains' last weights."""
+    collected: F64
+    """The sum of their weights after every sample."""
+    squares: F64
+    """The mean of their sums of squared slopes."""
+    information: F64
+    """Fisher information of the dense features, summed over neighbourhoods, row by row."""
+    figures: Mapping[str, float]
 
 
 class Ranker(Protocol):
@@ -31,13 +63,14 @@ class Ranker(Protocol):
         self,
         weights: Weights,
         start: F64,
+        pace: Pace,
         fixed: Sequence[int],
         shards: Sequence[Sequence[Sequence[int]]],
         tuner: SampleRank,
         seed: int,
         first: int,
-    ) -> tuple[F64, F64, Mapping[str, float]]:
-        """One epoch of all chains: mixed weights, sum of all collected weights, figures."""
+    ) -> Ranked:
+        """One epoch of all chains."""
         ...
 
 
@@ -54,9 +87,13 @@ class Rankable(Protocol):
 class SampleRank:
     """SampleRank and its options.
 
-    For a sampled derivation y' and the oracle y+ of its neighbourhood, if gain and model rank them differently:
-    w += min(b / |a|^2, c) a, a = h(y+) - h(y'), b = m (gain(y+) - gain(y')) - (score(y+) - score(y')), m = gain(y+).
-    (The paper prints gain(y') as the last term of b, where its equation 6 has score(y').)
+    The paper's rule (oracle=hope, rate=0): for a sampled derivation y' and the oracle y+ of its neighbourhood, if gain
+    and model rank them differently, w += min(b / |a|^2, c) a, a = h(y+) - h(y'),
+    b = m (gain(y+) - gain(y')) - (score(y+) - score(y')), m = gain(y+). (The paper prints gain(y') as the last term of
+    b, where its equation 6 has score(y').)
+
+    The default climbs the expected gain of each neighbourhood instead: a = sum p (gain - mean gain) h over its members,
+    in natural steps for the dense features and with AdaGrad for the sparse ones; the weights keep their length.
 
     >>> SampleRank().chains
     8
@@ -64,33 +101,35 @@ class SampleRank:
 
     chains: int = 8
     """Chains that learn apart, each on its own part of the text; their weights are averaged after every epoch."""
-    samples: int = 100
+    samples: int = 200
     """Samples for each sentence that are learned from."""
     burn_in: int = 100
     """Samples for each sentence before that."""
     batch: int = 0
     """Sentences whose common BLEU is the gain; 0 is all of a chain's, as in the paper."""
-    c: float = 0.005
-    """Largest step."""
+    oracle: Literal["mean", "hope", "gain"] = "mean"
+    """What a sample is held against: all of its neighbourhood; or y+, the largest gain + score, or the largest gain."""
+    rate: float = 0.1
+    """How far steps go at first; they get shorter with the root of what was seen. 0: the paper's steps, up to c."""
+    c: float = 0.01
+    """Largest step of the paper's."""
     scale: float = 100.0
     """What a perfect gain is: 100 as the authors ran it, or 1. Steps and margins depend on it."""
     smooth: float = 0.01
     """Added to all counts of BLEU."""
-    oracle: Literal["hope", "gain"] = "hope"
-    """y+: largest gain + score, or largest gain."""
     margin: bool = True
     """Whether m is the oracle's gain; else it is 1."""
-    always: bool = True
+    always: bool = False
     """Whether a right ranking by less than the margin b moves the weights, too; else only a wrong one does."""
-    temperature: float = 0.05
+    temperature: float = 0.2
     """Derivations are drawn by exp(score / temperature)."""
-    hot: float = 0.5
+    hot: float = 0.0
     """Temperature at the start of the burn-in, from which it falls to `temperature`; 0: it is constant."""
     start: Literal["gloss", "best"] = "best"
     """Derivations start with the best translation of each word (the paper), or with the phrases that look best."""
-    merge: float = 0.2
+    merge: float = 0.4
     """Share of the operator MERGE-SPLIT."""
-    reorder: float = 0.6
+    reorder: float = 0.4
     """Share of the operator REORDER."""
     retranslate: float = 0.2
     """Share of the operator RETRANSLATE."""
@@ -99,8 +138,9 @@ class SampleRank:
     chance width / (i + 1) and weighs as much more, so that the distribution stays the same. 0: all are in it."""
     visit: int = 8
     """Samples in a row that one sentence gives before another one is drawn; more of them are a little faster."""
-    average: Literal["all", "epoch", "none"] = "all"
-    """The answer: mean of the weights after every sample of all epochs, of the last epoch, or the mixed weights."""
+    average: Literal["late", "all", "epoch", "none"] = "late"
+    """The answer: mean of the weights after every sample, where epoch e counts e^2 times; of all epochs alike; of the
+    last epoch; or the mixed weights."""
     documents: str = ""
     """A file with the name of each line's document: batches then have whole documents."""
     clock: bool = False
@@ -114,16 +154,17 @@ class SampleRank:
             samples=self.samples > 0,
             burn_in=self.burn_in >= 0,
             batch=self.batch >= 0,
+            rate=self.rate >= 0,
             c=self.c > 0,
             scale=self.scale > 0,
             smooth=self.smooth > 0,
-            oracle=self.oracle in {"hope", "gain"},
+            oracle=self.oracle in {"mean", "hope", "gain"},
             temperature=self.temperature > 0,
             start=self.start in {"gloss", "best"},
             merge=min(shares) >= 0 and sum(shares) > 0,
             width=self.width >= 0,
             visit=self.visit > 0,
-            average=self.average in {"all", "epoch", "none"},
+            average=self.average in {"late", "all", "epoch", "none"},
         )
 
     @property
@@ -194,22 +235,86 @@ class Chains:
         shards = batches(self.documents, order, self.chains, self.tuner.batch)
         start = padded(np.asarray(now.memory.get("plain", now.weights), dtype=np.float64), len(now.names))
         fixed = [place for name in self.fixed if (place := now.names.get(name)) is not None]
-        mixed, collected, figures = self.ranker.epoch(
-            now.named, start, fixed, shards, self.tuner, self.seed, now.epoch * self.chains
-        )
-        width, count = len(now.names), figures["collected"]
-        mixed, collected = padded(mixed, width), padded(collected, width)
-        if self.tuner.average == "all":
-            collected = collected + padded(np.asarray(now.memory.get("sum", np.zeros(0)), dtype=np.float64), width)
-            count += float(now.memory.get("count", 0.0))
-        now.memory |= {"plain": mixed, "sum": collected, "count": count}
-        now.weights = mixed if self.tuner.average == "none" else collected / count
-        return {**_record(figures, self.documents), "updating": round(time.monotonic() - began, 3)}
+        pace = _pace(now, fixed)
+        done = self.ranker.epoch(now.named, start, pace, fixed, shards, self.tuner, self.seed, now.epoch * self.chains)
+        self._remember(now, done, fixed)
+        return {**_record(done.figures, self.documents), "updating": round(time.monotonic() - began, 3)}
+
+    def _remember(self, now: Epochs, done: Ranked, fixed: Sequence[int]) -> None:
+        width, old = len(now.names), now.memory
+        mixed, mean = padded(done.mixed, width), padded(done.collected, width) / done.figures["collected"]
+        if self.tuner.oracle == "mean":
+            length = float(old.setdefault("length", _length(now.weights, fixed)))
+            mixed, mean = _of_length(mixed, length, fixed), _of_length(mean, length, fixed)
+        weight = {"late": (now.epoch + 1.0) ** 2, "all": 1.0}.get(self.tuner.average, 1.0)
+        total, count = weight * mean, weight
+        if self.tuner.average in {"late", "all"}:
+            total = total + padded(floats(old, "sum", np.zeros(0)), width)
+            count += float(old.get("count", 0.0))
+        information, seen = _information(old)
+        if len(information):
+            done = done._replace(information=done.information + FADE * information)
+        now.memory |= {"plain": mixed, "sum": total, "count": count, "squares": padded(done.squares, width)}
+        # As whole numbers, since what has decimals and as many places as there are features is kept by their names.
+        now.memory |= {"information": done.information.view(np.int64), "energy": done.figures["energy"]}
+        now.memory |= {"seen": FADE * seen + done.figures["updates"]}
+        now.weights = mixed if self.tuner.average == "none" else total / count
+
+
+def _length(weights: F64, fixed: Sequence[int]) -> float:
+    """The length of the weights that may move."""
+    return float(np.linalg.norm(np.delete(weights, fixed)))
+
+
+def _of_length(weights: F64, length: float, fixed: Sequence[int]) -> F64:
+    """Weights that are as long as they were at the start.
+
+    For the search only their direction matters, and longer ones, which every expected gain asks for, are but a lower
+    temperature: the chains would freeze before they have learned.
+
+    >>> _of_length(np.array([3.0, 1.0, 4.0]), 1.0, [1]).round(6).tolist()
+    [0.6, 1.0, 0.8]
+    """
+    now = _length(weights, fixed)
+    if not now or not length:
+        return weights
+    scaled = weights * (length / now)
+    scaled[list(fixed)] = weights[list(fixed)]
+    return scaled
+
+
+def _information(memory: Memory) -> tuple[F64, float]:
+    """What is known of the dense features' information: its sum and the number of neighbourhoods."""
+    known = np.asarray(memory.get("information", np.zeros(0, dtype=np.int64)), dtype=np.int64)
+    return known.view(np.float64), float(memory.get("seen", 0.0))
+
+
+def _pace(now: Epochs, fixed: Sequence[int]) -> Pace:
+    squares = padded(floats(now.memory, "squares", np.zeros(0)), len(now.names))
+    information, seen = _information(now.memory)
+    return Pace(squares, metric_of(information, seen, fixed), float(now.memory.get("energy", 0.0)))
+
+
+def metric_of(information: F64, seen: float, fixed: Sequence[int]) -> F64:
+    """The inverse of the mean information of features that may move and that differ anywhere; 0 for all others.
+
+    >>> metric_of(np.array([8.0, 0.0, 0.0, 2.0]), 2.0, [1]).round(2).tolist()
+    [[0.24, 0.0], [0.0, 0.0]]
+    """
+    dense = math.isqrt(len(information))
+    whole = information.reshape(dense, dense) / max(seen, 1.0)
+    own = np.diag(whole)
+    free = np.flatnonzero((own > 0) & ~np.isin(np.arange(dense), list(fixed)))
+    if not len(free):
+        return np.zeros((0, 0))
+    metric = np.zeros((dense, dense))
+    metric[np.ix_(free, free)] = np.linalg.inv(whole[np.ix_(free, free)] + RIDGE * np.diag(own[free]))
+    return metric
 
 
 def _record(figures: Mapping[str, float], documents: Sequence[I64]) -> dict[str, float]:
     """What a trace tells: means where sums mean nothing."""
-    lines, learned = sum(map(len, documents)), max(figures["collected"], 1.0)
+    lines, learned = sum(map(len, documents)), max(figures["learned_from"], 1.0)
     told: dict[str, Any] = {name: figures[name] for name in ("samples", "moves", "updates", "capped")}
     told |= {"gain": figures["gain"] / lines, "oracle_gain": figures["oracle"] / learned}
     told |= {"probed": figures["probed"] / max(figures["members"], 1.0)}

@@ -5,13 +5,13 @@ use super::hood::{Hood, Scratch};
 use super::judge::Learned;
 
 impl Chain<'_> {
-    /// Lists by how much the features of a member differ from those of the current derivation, times `sign`.
+    /// Lists by how much the features of a member differ from those of the current derivation.
     pub(super) fn difference(
         &mut self,
         judge: &mut Learned,
         scratch: &mut Scratch,
         hood: &Hood,
-        (member, sign): (usize, f64),
+        member: usize,
         out: &mut impl FnMut(u32, f64),
     ) {
         if member == hood.current {
@@ -43,7 +43,7 @@ impl Chain<'_> {
             before = self.ready.options.get(self.phrases[at]).to as usize;
             at += 1;
         }
-        rows.drain(..).for_each(|(id, value)| out(id, sign * f64::from(value)));
+        rows.drain(..).for_each(|(id, value)| out(id, f64::from(value)));
         for old in first..at {
             let mut known = std::mem::take(&mut self.known);
             judge.list(
@@ -55,7 +55,7 @@ impl Chain<'_> {
             );
             self.known = known;
         }
-        rows.drain(..).for_each(|(id, value)| out(id, -sign * f64::from(value)));
+        rows.drain(..).for_each(|(id, value)| out(id, -f64::from(value)));
         (scratch.sequence, scratch.rows) = (sequence, rows);
     }
 }

@@ -7,9 +7,11 @@ use super::chain::{Chain, Start};
 use super::gain::{Bleu, References, Tally, Text};
 use super::hood::{Hood, Scratch};
 use super::judge::Learned;
+use super::learn::Pick;
 use super::moves::{Mix, draw};
+use super::pace::Pace;
 use super::sparse::Sparse;
-use crate::feature::{Context, OWN, Stacks};
+use crate::feature::{Context, Stacks};
 use crate::options::{Choice, Collector, Options};
 use crate::search::Ready;
 use crate::sentence::{Input, Sentence};
@@ -20,12 +22,6 @@ use dragoman_base::{Error, Result};
 use std::cell::RefCell;
 use std::time::{Duration, Instant};
 
-#[cfg(test)]
-thread_local! {
-    /// Tests may have every gain worked out.
-    pub(super) static PROBE_ALL: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
-}
-
 /// Which member of a neighbourhood the others are held against.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Oracle {
@@ -33,6 +29,9 @@ pub enum Oracle {
     Hope,
     /// The one with the largest gain; of equal gains the one with the largest score.
     Gain,
+    /// None: every member counts, by its probability times its gain above the mean, so that the weights climb the
+    /// expected gain of the neighbourhood.
+    Mean,
 }
 
 /// How to learn.
@@ -44,6 +43,8 @@ pub struct RankOptions {
     pub samples: usize,
     /// Samples in a row that one sentence gives before another one is drawn.
     pub visit: usize,
+    /// Steps are this far at first and shorter later, see [`Pace`]; 0 takes the paper's steps, up to `c`.
+    pub rate: f64,
     /// Largest step.
     pub c: f64,
     /// What a perfect gain is: 100 or 1.
@@ -90,6 +91,8 @@ pub struct Epoch {
     /// Sum over updates of the update times the number of samples before it: the weights less this over
     /// [`Epoch::collected`] are the average. The system's features, then the chain's own.
     pub drift: (Vec<f64>, Vec<f64>),
+    /// What the sizes of steps depend on.
+    pub pace: Pace,
     /// Samples after which the weights were collected.
     pub collected: u64,
     /// All samples.
@@ -102,8 +105,10 @@ pub struct Epoch {
     pub capped: u64,
     /// Gains of the batches at the end, summed over sentences.
     pub gain: f64,
-    /// Gains of the oracles seen, summed over learning samples.
+    /// Best gains seen, summed over the neighbourhoods whose gains were worked out.
     pub oracle: f64,
+    /// Those neighbourhoods.
+    pub learned_from: u64,
     /// Members whose gain was worked out, and all members, while learning.
     pub probed: (u64, u64),
     /// Time that gains took.
@@ -113,13 +118,13 @@ pub struct Epoch {
 }
 
 /// A sentence of a batch.
-struct Member<'a> {
-    chain: Chain<'a>,
-    text: Text<'a>,
+pub(super) struct Member<'a> {
+    pub(super) chain: Chain<'a>,
+    pub(super) text: Text<'a>,
     /// Numbers of all target words of the options, as the references have them.
-    symbols: Vec<u16>,
+    pub(super) symbols: Vec<u16>,
     /// For each option, its target words and those that a reference has.
-    counts: Vec<(u8, u8)>,
+    pub(super) counts: Vec<(u8, u8)>,
 }
 
 impl Member<'_> {
@@ -130,7 +135,7 @@ impl Member<'_> {
     }
 
     /// The target words of the phrases of a window.
-    fn words(&self, (first, last): (usize, usize)) -> (usize, usize) {
+    pub(super) fn words(&self, (first, last): (usize, usize)) -> (usize, usize) {
         let options = self.chain.ready.options;
         let from = self.place(first);
         let inside: usize =
@@ -143,14 +148,14 @@ impl Member<'_> {
 pub fn rank(
     system: &System,
     weights: &Weights,
-    start: &[f64],
+    (start, pace): (&[f64], Pace),
     fixed: &[bool],
     shard: &Shard<'_>,
     options: &RankOptions,
     (seed, number): (u64, u64),
 ) -> Result<Epoch> {
     options.mix.check()?;
-    let mut epoch = Epoch { learned: Learned::new(start.to_vec()), ..Epoch::default() };
+    let mut epoch = Epoch { learned: Learned::new(start.to_vec()), pace, ..Epoch::default() };
     let mut rng = stream(seed, number);
     for batch in shard.batches {
         let inputs: Vec<&Input> = batch.iter().map(|&i| &shard.inputs[i]).collect();
@@ -178,6 +183,8 @@ pub fn rank(
             shares: Vec::new(),
             sequence: Vec::new(),
             step: Sparse::default(),
+            picks: Vec::new(),
+            gained: Vec::new(),
             moved: Vec::new(),
             bounds: Bounds::default(),
         };
@@ -191,21 +198,23 @@ pub fn rank(
 }
 
 /// A batch at work.
-struct Worker<'a, 'e> {
-    epoch: &'e mut Epoch,
-    options: &'e RankOptions,
-    fixed: &'e [bool],
-    bleu: Bleu,
+pub(super) struct Worker<'a, 'e> {
+    pub(super) epoch: &'e mut Epoch,
+    pub(super) options: &'e RankOptions,
+    pub(super) fixed: &'e [bool],
+    pub(super) bleu: Bleu,
     /// Statistics of the whole batch.
-    total: Tally,
-    members: Vec<Member<'a>>,
-    scratch: Scratch,
-    hood: Hood,
-    shares: Vec<f64>,
-    sequence: Vec<u32>,
-    step: Sparse,
-    moved: Vec<(u32, f64)>,
-    bounds: Bounds,
+    pub(super) total: Tally,
+    pub(super) members: Vec<Member<'a>>,
+    pub(super) scratch: Scratch,
+    pub(super) hood: Hood,
+    pub(super) shares: Vec<f64>,
+    pub(super) sequence: Vec<u32>,
+    pub(super) step: Sparse,
+    pub(super) picks: Vec<Pick>,
+    pub(super) gained: Vec<f64>,
+    pub(super) moved: Vec<(u32, f64)>,
+    pub(super) bounds: Bounds,
 }
 
 impl<'a> Worker<'a, '_> {
@@ -259,7 +268,10 @@ impl<'a> Worker<'a, '_> {
         if chain.look(&mut epoch.learned, &options.mix, rng, scratch, hood) {
             let sampled = draw(hood, temperature, rng, shares);
             if learning && hood.scores.len() > 1 {
-                self.learn(at, sampled);
+                match options.oracle {
+                    Oracle::Mean => self.climb(at),
+                    Oracle::Hope | Oracle::Gain => self.rank(at, sampled),
+                }
             }
             if sampled != self.hood.current {
                 self.take(at, sampled);
@@ -281,107 +293,5 @@ impl<'a> Worker<'a, '_> {
         text.replace(from, to, sequence.iter().map(|&option| &symbols[options.place(option)]));
         total.add(&text.tally, 1);
         epoch.moves += 1;
-    }
-
-    fn learn(&mut self, at: usize, sampled: usize) {
-        let began = self.options.clock.then(Instant::now);
-        let (oracle, best, gain) = self.gains(at, sampled);
-        if let Some(began) = began {
-            self.epoch.gain_time += began.elapsed();
-        }
-        self.epoch.oracle += best;
-        let (better, closer) = (best - gain, self.hood.scores[oracle] - self.hood.scores[sampled]);
-        let margin = if self.options.margin { best } else { 1.0 };
-        // Equation 4: the ranks differ. An oracle that is worse by gain would ask for a negative margin.
-        let wrong = closer < 0.0 || (self.options.always && closer < margin * better);
-        if better <= 0.0 || !wrong {
-            return;
-        }
-        self.update(at, oracle, sampled, margin * better - closer);
-    }
-
-    /// Oracle, its gain, and the gain of the sampled member.
-    ///
-    /// A member whose score and largest possible gain are not above the best sum so far is not looked at further.
-    fn gains(&mut self, at: usize, sampled: usize) -> (usize, f64, f64) {
-        let Self { epoch, options, members, hood, bleu, total, sequence, bounds, .. } = self;
-        let one = &mut members[at];
-        let window = one.words(hood.window);
-        let Member { chain, text, symbols, counts } = one;
-        let all = chain.ready.options;
-        let mut rest = *total;
-        rest.add(&text.tally, -1);
-        text.open(window.0, window.1);
-        let mut gain_of = |text: &mut Text<'_>, member: usize| {
-            epoch.probed.0 += 1;
-            hood.options(chain, member, sequence);
-            let mut tally = text.probe(sequence.iter().map(|&option| &symbols[all.place(option)]));
-            tally.add(&rest, 1);
-            bleu.score(&tally)
-        };
-        let hope = if options.oracle == Oracle::Hope { 1.0 } else { 1e-9 };
-        let gain = gain_of(text, sampled);
-        let mut best = (gain + hope * hood.scores[sampled], sampled, gain);
-        bounds.fill(hood, counts, text.len() - (window.1 - window.0));
-        for (member, &score) in hood.scores.iter().enumerate() {
-            if member == sampled || score == f64::NEG_INFINITY {
-                continue;
-            }
-            let most = bounds.of(member, |known, empty, lengths| {
-                let mut tally = text.bound(known, empty, lengths);
-                tally.add(&rest, 1);
-                bleu.score(&tally)
-            });
-            #[cfg(test)]
-            let most = if PROBE_ALL.get() { f64::INFINITY } else { most };
-            if hope * score + most <= best.0 {
-                continue;
-            }
-            let gain = gain_of(text, member);
-            if gain + hope * score > best.0 {
-                best = (gain + hope * score, member, gain);
-            }
-        }
-        text.close();
-        epoch.probed.1 += hood.scores.len() as u64;
-        (best.1, best.2, gain)
-    }
-
-    /// Moves the weights by min(b / |a|^2, C) a, where a is the difference of the features (after equation 6).
-    fn update(&mut self, at: usize, oracle: usize, sampled: usize, b: f64) {
-        let Self { epoch, options, members, scratch, hood, step, fixed, .. } = self;
-        let chain = &mut members[at].chain;
-        for (member, sign) in [(oracle, 1.0), (sampled, -1.0)] {
-            let mut add = |id: u32, value: f64| step.add(id, value);
-            chain.difference(&mut epoch.learned, scratch, hood, (member, sign), &mut add);
-        }
-        let still = |id: u32| fixed.get(id as usize).copied().unwrap_or(false);
-        let (mut norm, mut moved) = (0.0, std::mem::take(&mut self.moved));
-        step.drain(|id, value| {
-            if !still(id) {
-                norm += value * value;
-                moved.push((id, value));
-            }
-        });
-        if norm > 0.0 {
-            let size = (b / norm).min(options.c);
-            epoch.updates += 1;
-            epoch.capped += u64::from(b / norm > options.c);
-            for &(id, value) in &moved {
-                epoch.learned.add(id, size * value);
-                let (drift, at) = if id >= OWN {
-                    (&mut epoch.drift.1, (id - OWN) as usize)
-                } else {
-                    (&mut epoch.drift.0, id as usize)
-                };
-                if drift.len() <= at {
-                    drift.resize(at + 1, 0.0);
-                }
-                drift[at] += epoch.collected as f64 * size * value;
-            }
-            epoch.learned.changed();
-        }
-        moved.clear();
-        self.moved = moved;
     }
 }

@@ -5,7 +5,7 @@ use super::gain::{References, Text};
 use super::hood::{Hood, Scratch};
 use super::judge::{Fixed, Judge, Known, Learned};
 use super::moves::{Mix, draw};
-use super::{Bleu, Chain, Oracle, RankOptions, Shard, Start, rank};
+use super::{Bleu, Chain, Oracle, Pace, RankOptions, Shard, Start, rank};
 use crate::coverage::{Coverages, EMPTY};
 use crate::feature::{Context, OWN, Part, Stacks};
 use crate::options::{Choice, Collector};
@@ -258,8 +258,8 @@ fn check_members(
         let mut want = features(ready, judge, &all);
         let more = total(&want, judge) - total(&old, judge);
         assert!((hood.scores[member] - more).abs() < 1e-4, "{member}: {} {more}", hood.scores[member]);
-        chain.difference(judge, scratch, hood, (member, -1.0), &mut |id, value| {
-            *want.entry(id).or_default() += value;
+        chain.difference(judge, scratch, hood, member, &mut |id, value| {
+            *want.entry(id).or_default() -= value;
         });
         for (&id, value) in &old {
             *want.entry(id).or_default() -= value;
@@ -298,6 +298,7 @@ fn ranking() -> RankOptions {
         burn_in: 20,
         samples: 200,
         visit: 1,
+        rate: 0.0,
         c: 0.01,
         scale: 100.0,
         add: 0.01,
@@ -326,9 +327,18 @@ fn the_bounds_of_gains_change_nothing() {
     for oracle in [Oracle::Hope, Oracle::Gain] {
         let options = RankOptions { oracle, ..ranking() };
         let run = |all: bool| {
-            super::rank::PROBE_ALL.set(all);
-            let done = rank(&ground.system, &weights, &ground.values, &[], &shard, &options, (3, 0)).unwrap();
-            super::rank::PROBE_ALL.set(false);
+            super::learn::PROBE_ALL.set(all);
+            let done = rank(
+                &ground.system,
+                &weights,
+                (&ground.values, Pace::default()),
+                &[],
+                &shard,
+                &options,
+                (3, 0),
+            )
+            .unwrap();
+            super::learn::PROBE_ALL.set(false);
             done
         };
         let (fast, slow) = (run(false), run(true));
@@ -349,7 +359,8 @@ fn weights_move_as_the_equations_say() {
     let shard = Shard { inputs: &inputs, references: &refs, batches: &batches };
     let fixed: Vec<bool> = (0..ground.values.len()).map(|i| i == 1).collect();
     let run = |options: &RankOptions| {
-        rank(&ground.system, &weights, &ground.values, &fixed, &shard, options, (4, 0)).unwrap()
+        rank(&ground.system, &weights, (&ground.values, Pace::default()), &fixed, &shard, options, (4, 0))
+            .unwrap()
     };
     let done = run(&ranking());
     assert!(done.capped > 0 && done.capped <= done.updates);
@@ -368,4 +379,75 @@ fn weights_move_as_the_equations_say() {
         tiny.learned.weights.iter().zip(&ground.values).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
     assert!(moved > 0.0 && moved < 1e-9 * 100.0 * tiny.updates as f64);
     let _ = Bleu::new(1.0, 0.01);
+}
+
+#[test]
+fn the_mean_climbs_the_expected_gain() {
+    // Plain steps of a tiny size: one sample of one sentence moves the weights along the gradient of the expected gain.
+    // The other side of the comparison takes a copy of the chain through the same draws and differentiates numerically.
+    let ground = Ground::new(12, 6);
+    let weights = ground.system.weights(None, &ground.values).unwrap();
+    let (inputs, batches) = (vec![ground.input.clone()], [vec![0]]);
+    let refs = [References::new(&["v w u x u".to_owned()], false).unwrap()];
+    let shard = Shard { inputs: &inputs, references: &refs, batches: &batches };
+    let (c, temperature) = (1e-9, 0.7);
+    let (mut seen, bleu) = (0, Bleu::new(100.0, 0.01));
+    for seed in 0..60 {
+        let options = RankOptions {
+            oracle: Oracle::Mean,
+            burn_in: 0,
+            samples: 1,
+            c,
+            temperature,
+            hot: 0.0,
+            ..ranking()
+        };
+        let done = rank(
+            &ground.system,
+            &weights,
+            (&ground.values, Pace::default()),
+            &[],
+            &shard,
+            &options,
+            (seed, 0),
+        )
+        .unwrap();
+        ground.walk(|ready| {
+            let mut rng = stream(seed, 0);
+            below(&mut rng, 1);
+            let (mut scratch, mut hood) = (Scratch::default(), Hood::default());
+            let from = (options.distortion, options.start);
+            let expected = |values: &[f64], scratch: &mut Scratch, hood: &mut Hood| {
+                let mut judge = Learned::new(values.to_vec());
+                let mut chain = Chain::new(ready, from, &mut judge, scratch).unwrap();
+                if !chain.look(&mut judge, &options.mix, &mut rng.clone(), scratch, hood) {
+                    return 0.0;
+                }
+                let shares: Vec<f64> = hood.scores.iter().map(|score| (score / temperature).exp()).collect();
+                let total: f64 = shares.iter().sum();
+                let symbols = refs[0].symbols(ready.sentence, ready.options);
+                let mut phrases = Vec::new();
+                let gains = (0..shares.len()).map(|member| {
+                    hood.options(&chain, member, &mut phrases);
+                    let (first, last) = hood.window;
+                    let all = chain.phrases()[..first].iter().chain(&phrases).chain(&chain.phrases()[last..]);
+                    let mut text = Text::new(&refs[0]);
+                    text.replace(0, 0, all.map(|&option| &symbols[ready.options.place(option)]));
+                    bleu.score(&text.tally)
+                });
+                shares.iter().zip(gains).map(|(share, gain)| share / total * gain).sum()
+            };
+            for id in 0..ground.values.len() {
+                let mut shifted = [ground.values.clone(), ground.values.clone()];
+                shifted[0][id] -= 1e-4;
+                shifted[1][id] += 1e-4;
+                let [low, high] = shifted.map(|values| expected(&values, &mut scratch, &mut hood));
+                let slope = temperature * (high - low) / 2e-4;
+                let found = (done.learned.weights[id] - ground.values[id]) / c;
+                assert!((found - slope).abs() < 0.03 + 0.03 * slope.abs(), "{seed} {id}: {found} {slope}");
+                seen += u64::from(slope.abs() > 0.1);
+            }
+        });
+    }
+    assert!(seen > 30, "{seen}");
 }
