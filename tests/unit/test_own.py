@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import pickle
 import sys
+import time
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
@@ -176,6 +177,19 @@ def test_rule_features_that_fail(model: Model, said: Any, message: str) -> None:
         list(decoder.stream(LINES))
     with pytest.raises(LawBroken, match=message):
         check_feature(model, Broken(said), LINES)
+
+
+def test_the_first_line_that_fails_is_told(model: Model) -> None:
+    """Whichever thread is faster: the lines after it are shorter and fail sooner."""
+
+    def said(options: Options) -> Any:
+        time.sleep(0.05 * len(options.words) if len(options) else 0.0)
+        return np.zeros(len(options) + 1)
+
+    lines = ["das haus ist klein " * 3, "", "klein", "", "das"]
+    for _ in range(3):
+        with pytest.raises(OptionError, match="line 1: "):
+            Decoder(model, extra=[Broken(said)], threads=2).translate(lines)
 
 
 def test_names_must_be_free_and_features_must_be_features(model: Model) -> None:

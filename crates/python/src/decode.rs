@@ -16,6 +16,7 @@ use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 use rayon::prelude::*;
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
@@ -318,8 +319,7 @@ impl NativeSystem {
                 .and_then(|input| translate(&self.inner, &input, weights, &plan, demand(target.as_ref())))
                 .map_err(at_line(i))
         };
-        let all =
-            || (0..lines.inner.len()).into_par_iter().with_max_len(1).map(one).collect::<Result<Vec<_>>>();
+        let all = || each(lines.inner.len(), one);
         let system = settings.features.then_some(&*self.inner);
         let batch = py
             .detach(|| {
@@ -382,8 +382,7 @@ impl NativeSystem {
             let see = |ready: &Ready<'_>, graph: &Graph| Lattice::new(ready, graph, true, most);
             search(&self.inner, &input, weights, &plan, None, see).map_err(at_line(i))
         };
-        let all =
-            || (0..lines.inner.len()).into_par_iter().with_max_len(1).map(one).collect::<Result<Vec<_>>>();
+        let all = || each(lines.inner.len(), one);
         let run = || match threads {
             None => all(),
             Some(count) => pool(count)?.install(all),
@@ -443,6 +442,24 @@ fn explained(input: &Input, best: Hypothesis, own: &[u32]) -> Vec<ExplainedStep>
 /// Numbers as the system has them.
 fn filed(rows: Vec<(u32, f32)>, own: &[u32]) -> Vec<(u32, f32)> {
     rows.into_iter().map(|(id, value)| (System::filed(id, own), value)).collect()
+}
+
+/// Does the same for each of so many sentences, on several threads. Of several errors the first sentence's is told,
+/// whichever thread was faster; what comes after it is left undone.
+fn each<T: Send>(count: usize, one: impl Fn(usize) -> Result<T> + Sync) -> Result<Vec<T>> {
+    let failed = AtomicUsize::new(usize::MAX);
+    let run = |i: usize| {
+        if i > failed.load(Ordering::Relaxed) {
+            return None;
+        }
+        let made = one(i);
+        if made.is_err() {
+            failed.fetch_min(i, Ordering::Relaxed);
+        }
+        Some(made)
+    };
+    let done: Vec<Option<Result<T>>> = (0..count).into_par_iter().with_max_len(1).map(run).collect();
+    done.into_iter().flatten().collect()
 }
 
 /// Some threads.
