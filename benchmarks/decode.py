@@ -26,6 +26,7 @@ from typing import Any
 
 _COMMAND = [sys.executable, "-c", "from dragoman.cli import main; main()"]
 SEARCHES = {
+    "cube 300": ["--pops", "300", "--stack", "300"],
     "cube 400": ["--pops", "400", "--stack", "400"],
     "default": [],
     "stack 100": ["--pops", "0", "--stack", "100"],

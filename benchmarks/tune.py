@@ -1,6 +1,6 @@
 """Tuning with the decoder in the loop: seconds an epoch, the share of decoding, the second thread's worth. Prints JSON.
 
-    python benchmarks/tune.py [--model MODEL] [--sentences 200]
+    python benchmarks/tune.py [--model MODEL] [--sentences 1014]
 
 multi30k, German to English; the model is one that `dragoman train` made of it, and is trained first if none is given.
 For each tuner: wall and CPU seconds of an epoch on one thread and on two, without the scoring that follows it, and the
@@ -94,7 +94,7 @@ def measure(setting: Setting) -> dict[str, dict[str, float]]:
 
 def main() -> None:
     """Measure and print."""
-    parser = options(__doc__, sentences=200)
+    parser = options(__doc__, sentences=1014)
     parser.add_argument("--size", type=int, default=100, help="candidates of each sentence")
     wanted = parser.parse_args()
     source = read("val.de", wanted.sentences)
