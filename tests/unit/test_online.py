@@ -52,9 +52,7 @@ class Slow:
 
     def __init__(self, options: Online, pool: Pool) -> None:
         self.o, self.pool, self.h = options, pool, pool.dense
-        on_pairs = options.objective in {"logistic", "hinge"}
-        grows = on_pairs if options.smooth_brevity is None else options.smooth_brevity
-        self.gains = pool.sentence_gains(Bleu(smooth="add-k", length_offset=1.0 if grows else 0.0))
+        self.gains = pool.sentence_gains(Bleu(smooth="add-k", length_offset=float(options.smooth_brevity)))
         self.lists = options.session(pool, Limits.none(pool.width), 3).bench.lists
         self.w, self.squares = np.full(pool.width, 0.1), np.zeros(pool.width)
         self.history: list[F64] = []
@@ -148,7 +146,7 @@ def test_every_objective_and_updater_equals_the_book(parts: tuple[Any, Any], ave
         factor=1.5,
         sharpness=5.0,
         gamma=0.7,
-        smooth_brevity=False if average else None,
+        smooth_brevity=average,
         reduce="mean" if average else "sum",
     )
     for seed in range(3):
@@ -184,14 +182,10 @@ def test_phrasal_scales_gains_by_the_length() -> None:
     assert run(replace(Online.phrasal(), epochs=2), pool)[-1].record["informative"] > 0
 
 
-def test_the_brevity_penalty_of_pairs_is_smoothed() -> None:
+def test_the_brevity_penalty_can_be_smoothed() -> None:
     plain, grown = Bleu(smooth="add-k"), Bleu(smooth="add-k", length_offset=1.0)
-    for objective in ("logistic", "hinge"):
-        assert Online(objective=objective).sentence_form(Bleu()) == grown  # type: ignore[arg-type]
-    assert Online(objective="expected").sentence_form(Bleu()) == plain
-    assert Online(objective="expected", smooth_brevity=True).sentence_form(Bleu()) == grown
-    assert Online(smooth_brevity=False).sentence_form(Bleu()) == plain
-    assert Online.phrasal().sentence_form(Bleu()) == plain
+    assert Online().sentence_form(Bleu()) == plain
+    assert Online(smooth_brevity=True).sentence_form(Bleu()) == grown
     assert Online().sentence_form(Ter()) == Ter()
     assert Online(gain=Bleu(smooth="floor")).sentence_form(Ter()) == Bleu(smooth="floor")
     with pytest.raises(OptionError, match="smooth_brevity"):

@@ -150,9 +150,9 @@ def test_batches_equal_the_native_epoch() -> None:
         np.testing.assert_allclose(values(found), state.weights, rtol=1e-9, atol=1e-12)
 
 
-@pytest.mark.parametrize(("smooth", "sign"), [(None, 1.0), (True, 1.0), (False, -1.0)])
+@pytest.mark.parametrize(("smooth", "sign"), [(True, 1.0), (False, -1.0)])
 @pytest.mark.parametrize("updater", ["adagrad", "sgd", "arow"])
-def test_pairs_of_fresh_lists_with_a_smoothed_brevity_penalty(updater: str, smooth: bool | None, sign: float) -> None:
+def test_pairs_of_fresh_lists_with_a_smoothed_brevity_penalty(updater: str, smooth: bool, sign: float) -> None:
     # BLEU+1 has the short candidate before the one with a wrong word (0.867, 0.860), a grown reference the other way
     # round (0.751, 0.759).
     reference, short, long = "a b c d e f g h", "a b c d e f g", "a b c d e f g x"
