@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from dragoman.errors import OptionError
-from dragoman.metrics import Bleu
+from dragoman.metrics import Bleu, Ter
 from dragoman.tune.base import Limits, Pool, State
 from dragoman.tune.online import Online
 from dragoman.types import F64, Candidates, Features, Names, Texts
@@ -26,11 +26,12 @@ def make(seed: int, sizes: Sequence[int] = (4, 0, 1, 7, 5, 6, 5), width: int = 8
     values = np.concatenate([matrix[i, row] for i, row in enumerate(rows)])
     features = Features(Names([f"f{j}" for j in range(width)]), starts, np.concatenate(rows).astype(np.uint32), values)
     reference = np.repeat(rng.integers(5, 20, len(sizes)), sizes).astype(float)
-    totals = np.maximum(0, reference[:, None] - np.arange(4))
+    length = reference + rng.integers(-3, 4, count)
+    totals = np.maximum(0, length[:, None] - np.arange(4))
     matches = np.round(totals * rng.random((count, 1)) ** [1, 2, 3, 4])
     groups = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     lists = Candidates(Texts([str(s) for s in range(len(sizes))]), groups, Texts([""] * count), features)
-    return Pool(lists, Bleu(), np.column_stack([reference, reference, matches, totals]))
+    return Pool(lists, Bleu(), np.column_stack([length, reference, matches, totals]))
 
 
 def run(tuner: Online, pool: Pool, limits: Limits | None = None, seed: int = 3) -> list[State]:
@@ -51,7 +52,7 @@ class Slow:
 
     def __init__(self, options: Online, pool: Pool) -> None:
         self.o, self.pool, self.h = options, pool, pool.dense
-        self.gains = pool.sentence_gains()
+        self.gains = pool.sentence_gains(Bleu(smooth="add-k", length_offset=float(options.smooth_brevity)))
         self.lists = options.session(pool, Limits.none(pool.width), 3).bench.lists
         self.w, self.squares = np.full(pool.width, 0.1), np.zeros(pool.width)
         self.history: list[F64] = []
@@ -145,6 +146,7 @@ def test_every_objective_and_updater_equals_the_book(parts: tuple[Any, Any], ave
         factor=1.5,
         sharpness=5.0,
         gamma=0.7,
+        smooth_brevity=average,
         reduce="mean" if average else "sum",
     )
     for seed in range(3):
@@ -178,6 +180,16 @@ def test_phrasal_scales_gains_by_the_length() -> None:
     np.testing.assert_allclose(session.gains, pool.sentence_gains() * pool.statistics[:, 1])
     assert (Online.phrasal().factor, Online.phrasal().epsilon) == (2.0, 1e-3)
     assert run(replace(Online.phrasal(), epochs=2), pool)[-1].record["informative"] > 0
+
+
+def test_the_brevity_penalty_can_be_smoothed() -> None:
+    plain, grown = Bleu(smooth="add-k"), Bleu(smooth="add-k", length_offset=1.0)
+    assert Online().sentence_form(Bleu()) == plain
+    assert Online(smooth_brevity=True).sentence_form(Bleu()) == grown
+    assert Online().sentence_form(Ter()) == Ter()
+    assert Online(gain=Bleu(smooth="floor")).sentence_form(Ter()) == Bleu(smooth="floor")
+    with pytest.raises(OptionError, match="smooth_brevity"):
+        Online(smooth_brevity=True).sentence_form(Ter())
 
 
 def test_a_threshold_that_no_pair_reaches_teaches_nothing() -> None:

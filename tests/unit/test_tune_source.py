@@ -12,7 +12,7 @@ import pytest
 
 from dragoman import nbest
 from dragoman.errors import InputError, OptionError, TuningError
-from dragoman.metrics import External
+from dragoman.metrics import Bleu, External
 from dragoman.testing import planted_pool
 from dragoman.tune import Judged, Mert, Mira, Online, Plan, Pool, Pro, TunedSource, Tuner, tune_source
 from dragoman.tune.base import Memory
@@ -20,7 +20,7 @@ from dragoman.tune.contexts import before
 from dragoman.tune.fresh import _renumbered
 from dragoman.tune.growing import GrowingPool
 from dragoman.tune.updaters import AdaGrad, Arow, PassiveAggressive, Sgd, updater_of
-from dragoman.types import F64, Candidates, Hypotheses, Names, Texts, Weights
+from dragoman.types import F64, Candidates, Features, Hypotheses, Names, Texts, Weights
 
 METRIC = External("quality")
 
@@ -148,6 +148,24 @@ def test_batches_equal_the_native_epoch() -> None:
         plan = Plan(epochs=2, stale=0, select="last", seed=5)
         found = tune_source(setting, METRIC, tuner, Weights(setting.source.names, first), plan)
         np.testing.assert_allclose(values(found), state.weights, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize(("smooth", "sign"), [(True, 1.0), (False, -1.0)])
+@pytest.mark.parametrize("updater", ["adagrad", "sgd", "arow"])
+def test_pairs_of_fresh_lists_with_a_smoothed_brevity_penalty(updater: str, smooth: bool, sign: float) -> None:
+    # BLEU+1 has the short candidate before the one with a wrong word (0.867, 0.860), a grown reference the other way
+    # round (0.751, 0.759).
+    reference, short, long = "a b c d e f g h", "a b c d e f g", "a b c d e f g x"
+    features = Features(Names(["words"]), np.array([0, 1, 2]), np.zeros(2, np.uint32), np.array([7.0, 8.0]))
+    lists = Candidates(
+        Texts(["0"]), np.array([0, 2]), Texts([short, long]), features, scores={"quality": np.array([0.0, 0.0])}
+    )
+    metric = Bleu(tokenize="none")
+    setting = Judged(ListSource(Pool.judge(lists, [[reference]], metric), 2), [[reference]])
+    tuner = Online(updater=updater, smooth_brevity=smooth, threshold=0.0, l1=0.0)  # type: ignore[arg-type]
+    first = Weights(setting.source.names, np.array([0.1]))
+    found = tune_source(setting, metric, tuner, first, Plan(epochs=1, select="last"))
+    assert np.sign(values(found) - 0.1).tolist() == [sign]
 
 
 def test_staleness_is_an_option_and_not_an_accident() -> None:

@@ -65,7 +65,7 @@ class Fresh:
     ) -> None:
         self.source, self.references, self.metric, self.tuner = source, references, metric, tuner
         self.fixed, self.seed, self.stale, self.workers = fixed, seed, stale, workers
-        self.updater = updater_of(tuner)
+        self.updater, self.form = updater_of(tuner), tuner.sentence_form(metric)
 
     def begin(self, now: Epochs) -> None:
         """Takes up what the updater knew."""
@@ -115,7 +115,7 @@ class Fresh:
         found = self.source.candidates(sentences.tolist(), weights, threads)
         decoding = time.monotonic() - began
         pool = Pool.judge(found, [self.references[int(i)] for i in found.ids], self.metric)
-        gains = pool.sentence_gains(self.tuner.gain)
+        gains = pool.sentence_gains(self.form)
         if self.tuner.times_length:
             gains = gains * pool.statistics[:, self.tuner.length_column]
         met, columns = _renumbered(found.features.columns)
@@ -135,7 +135,7 @@ class Fresh:
     def _gradient(self, lists: CandidateLists, gains: F64, weights: F64, step: int) -> tuple[F64, float]:
         """The gradient of the batch's loss: what a plain step of size 1 subtracts."""
         tuner, count = self.tuner, len(lists)
-        if tuner.objective in {"logistic", "hinge"}:
+        if tuner.on_pairs:
             pairs = lists.sample_pairs(
                 gains, draws=tuner.draws, keep=tuner.pairs, threshold=tuner.threshold, seed=self.seed, step=step
             )
