@@ -17,6 +17,7 @@ from dragoman.testing import planted_pool
 from dragoman.tune import Judged, Mert, Mira, Online, Plan, Pool, Pro, TunedSource, Tuner, tune_source
 from dragoman.tune.base import Memory
 from dragoman.tune.contexts import before
+from dragoman.tune.folder import Folder
 from dragoman.tune.fresh import _renumbered
 from dragoman.tune.growing import GrowingPool
 from dragoman.tune.updaters import AdaGrad, Arow, PassiveAggressive, Sgd, updater_of
@@ -132,6 +133,18 @@ def test_a_resumed_run_must_be_the_same(tmp_path: Path) -> None:
     assert len(again.records) == 3
 
 
+def test_a_checkpoint_knows_features_by_name_and_leaves_the_rest_alone(tmp_path: Path) -> None:
+    names, rows = Names(["a", "b", "c"]), np.arange(6.0).reshape(3, 2)  # as many sentences as features
+    before = Folder(tmp_path, {}).begin(names, np.array([1.0, 2.0, 3.0]), resume=False)
+    before.memory = {"squares": np.array([4.0, 5.0]), "corpus": rows}  # `c` was met after the squares were taken
+    Folder(tmp_path, {}).save(before)
+    again = Folder(tmp_path, {}).begin(Names(["c"]), np.zeros(1), resume=True)
+    assert again.names.to_list() == ["c", "a", "b"]
+    assert again.weights.tolist() == [3.0, 1.0, 2.0]
+    assert np.asarray(again.memory["squares"]).tolist() == [0.0, 4.0, 5.0]
+    assert np.array_equal(np.asarray(again.memory["corpus"]), rows)
+
+
 def test_batches_equal_the_native_epoch() -> None:
     # With all candidates in every list and no pairs to draw, fresh lists are a fixed pool.
     setting = judged(size=1000)
@@ -225,7 +238,7 @@ def test_online_mira_is_what_the_equations_say(oracle: str, prediction: str, con
 
 def test_gains_are_counted_in_words_on_top_of_the_latest_translations() -> None:
     rows = np.array([[3.0, 4.0], [5.0, 6.0], [1.0, 2.0]])
-    memory: Memory = {"corpus": rows.ravel()}
+    memory: Memory = {"corpus": rows}
     context = before(Mira(), memory, 3, 2)
     others = context.others(0)
     assert others is not None

@@ -66,12 +66,12 @@ def before(tuner: Mira, memory: Memory, sentences: int, width: int) -> Context:
     """The context at the start of an epoch. A background starts with 1 everywhere, as Moses' does."""
     check("MIRA", length_column=tuner.unit != "length" or tuner.length_column < width)
     if tuner.gain == "background":
-        row = np.asarray(memory.get("background", np.ones(width)), dtype=np.float64)
+        row = np.asarray(memory.get("background", np.ones((1, width))), dtype=np.float64)[0]
         return Context(tuner, False, row, float(memory.get("count", 0.0)), None, {})
     corpus = memory.get("corpus")
     if corpus is None or tuner.gain == "sentence":
         return Context(tuner, True, np.zeros(width), 0.0, None, {})
-    rows = np.asarray(corpus, dtype=np.float64).reshape(sentences, width)
+    rows = np.asarray(corpus, dtype=np.float64)
     return Context(tuner, False, rows.sum(axis=0), float(sentences), rows, {})
 
 
@@ -80,8 +80,8 @@ def after(contexts: Sequence[Context], sizes: F64, memory: Memory) -> F64:
     seen = {i: row for context in contexts for i, row in context.seen.items()}
     rows = np.array([seen[i] for i in range(len(seen))])
     if contexts[0].tuner.gain == "background":
-        memory["background"] = np.asarray(sum(s * c.sum for s, c in zip(sizes, contexts, strict=True)))
+        memory["background"] = np.asarray(sum(s * c.sum for s, c in zip(sizes, contexts, strict=True)))[None]
         memory["count"] = float(sum(s * c.count for s, c in zip(sizes, contexts, strict=True)))
     else:
-        memory["corpus"] = rows.ravel()
+        memory["corpus"] = rows
     return np.asarray(rows.sum(axis=0))

@@ -103,7 +103,8 @@ class Folder:
         places = names_extend(names, known).astype(np.int64)
         memory: Memory = {}
         for key, value in saved.memory.items():
-            spread = isinstance(value, np.ndarray) and value.dtype == np.float64 and len(value) == len(known)
+            # Plain arrays have a number for each feature; what belongs to sentences or statistics has two dimensions.
+            spread = isinstance(value, np.ndarray) and value.ndim == 1
             memory[key] = _placed(value, places, len(names)) if spread else value  # type: ignore[arg-type]
         return Epochs(names, _placed(saved.weights, places, len(names)), saved.step, saved.done, memory, records)
 
@@ -125,5 +126,5 @@ class Folder:
 
 def _placed(values: F64, places: np.ndarray[Any, Any], width: int) -> F64:
     spread = np.zeros(width)
-    spread[places] = values
+    spread[places[: len(values)]] = values
     return spread

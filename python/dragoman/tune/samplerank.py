@@ -255,8 +255,7 @@ class Chains:
         if len(information):
             done = done._replace(information=done.information + FADE * information)
         now.memory |= {"plain": mixed, "sum": total, "count": count, "squares": padded(done.squares, width)}
-        # As whole numbers, since what has decimals and as many places as there are features is kept by their names.
-        now.memory |= {"information": done.information.view(np.int64), "energy": done.figures["energy"]}
+        now.memory |= {"information": done.information[None], "energy": done.figures["energy"]}
         now.memory |= {"seen": FADE * seen + done.figures["updates"]}
         now.weights = mixed if self.tuner.average == "none" else total / count
 
@@ -285,8 +284,7 @@ def _of_length(weights: F64, length: float, fixed: Sequence[int]) -> F64:
 
 def _information(memory: Memory) -> tuple[F64, float]:
     """What is known of the dense features' information: its sum and the number of neighbourhoods."""
-    known = np.asarray(memory.get("information", np.zeros(0, dtype=np.int64)), dtype=np.int64)
-    return known.view(np.float64), float(memory.get("seen", 0.0))
+    return floats(memory, "information", np.zeros((1, 0)))[0], float(memory.get("seen", 0.0))
 
 
 def _pace(now: Epochs, fixed: Sequence[int]) -> Pace:
