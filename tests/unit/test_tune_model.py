@@ -167,7 +167,19 @@ def test_errors_come_before_the_work(cli: Cli, folder: Path, tmp_path: Path) -> 
         assert (code, message in err) == (want, True), (arguments, err)
 
 
-@pytest.mark.parametrize("tuner", ["kbmira", "mert:starts=2", "adagrad:rate=0.2", "mira", "lattice-mira"])
+KILLED = [
+    "kbmira",
+    "mert:starts=2",
+    "adagrad:rate=0.2",
+    "mira",
+    "lattice-mira",
+    "pro:iterations=3",
+    "risk",
+    "samplerank:chains=2",
+]
+
+
+@pytest.mark.parametrize("tuner", KILLED)
 def test_kill_and_resume(folder: Path, tmp_path: Path, tuner: str) -> None:
     """Killed at moments that are spread over the run, it ends with the weights of a run that was not."""
     base = [sys.executable, "-c", "from dragoman.cli import main; main()"]

@@ -18,6 +18,7 @@ import numpy as np
 from dragoman.config import closest, describe
 from dragoman.errors import InputError, OptionError, TuningError
 from dragoman.significance import Interval, confidence
+from dragoman.tune._learning import floats, padded
 from dragoman.tune.base import Tuner
 from dragoman.tune.folder import Epochs, Folder
 from dragoman.tune.fresh import Fresh
@@ -295,8 +296,9 @@ def _result(
     seconds: float,
 ) -> TunedSource:
     epoch = int(now.memory.get("best_epoch", 0))
-    values = now.memory["best"] if epoch else first
-    found, begun = Weights(now.names, np.asarray(values)), Weights(now.names, first)
+    values = floats(now.memory, "best", first) if epoch else first
+    # Names that were met after the best epoch are listed, too: which ones it knew depends on where a run was resumed.
+    found, begun = Weights(now.names, padded(values, len(now.names))), Weights(now.names, first)
 
     def score(judged: Judged, weights: Weights) -> Interval:
         return confidence(judged.statistics(metric, weights), metric, seed=plan.seed)
