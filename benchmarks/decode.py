@@ -33,6 +33,7 @@ SEARCHES = {
 }
 MOSES_SEARCHES = {
     "cube 400": ["-search-algorithm", "1", "-cube-pruning-pop-limit", "400", "-s", "400"],
+    "cube 1000": ["-search-algorithm", "1", "-cube-pruning-pop-limit", "1000", "-s", "1000"],
     "stack 100": ["-search-algorithm", "0", "-s", "100"],
 }
 

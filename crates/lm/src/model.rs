@@ -11,7 +11,7 @@ use dragoman_base::{Error, Result};
 use std::fs::File;
 use std::io::Read;
 
-/// Files up to this size are checked whole when they are opened; larger ones by [`Model::verify`] on request.
+/// Files up to this size are checked whole when they are opened, and copied; larger ones by [`Model::verify`] on request.
 const CHECKED: usize = 256 << 20;
 
 /// What of the words so far can still matter: equal states have equal futures.
@@ -80,6 +80,7 @@ impl Model {
         // SAFETY: the map is read only, and everything read from it is checked against its length. Whoever changes
         // the file under a running program gets wrong probabilities; our own writer never does (it renames).
         let map = unsafe { memmap2::Mmap::map(&file) }.map_err(fail)?;
+        let map = if map.len() <= CHECKED { in_large_pages(&map).unwrap_or(map) } else { map };
         Self::from_bytes(Bytes::Mapped(map), path)
     }
 
@@ -228,6 +229,17 @@ impl Model {
         }
         sum
     }
+}
+
+/// A copy in memory that the system may keep in large pages, or none if it has no room.
+///
+/// Look-ups go all over the tables; in pages of 4 kB nearly each of them would also have to look for its page.
+fn in_large_pages(map: &memmap2::Mmap) -> Option<memmap2::Mmap> {
+    let mut copy = memmap2::MmapMut::map_anon(map.len()).ok()?;
+    #[cfg(target_os = "linux")]
+    let _ = copy.advise(memmap2::Advice::HugePage);
+    copy.copy_from_slice(map);
+    copy.make_read_only().ok()
 }
 
 #[cfg(test)]
