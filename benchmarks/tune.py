@@ -18,6 +18,7 @@ from pathlib import Path
 
 from _multi30k import model_of, options, read
 from dragoman.decode import Decoder, DecoderSource
+from dragoman.engine import engine_of
 from dragoman.metrics import Bleu
 from dragoman.tune import Judged, Plan, Tuner, tuner_from
 from dragoman.tune.folder import Epochs, Folder
@@ -53,7 +54,7 @@ class Setting:
 def timed(setting: Setting, tuner: Tuner, features: str, threads: int) -> dict[str, float]:
     """The second epoch: the first one meets all rules and names for the first time."""
     judged = setting.judged(features, threads)
-    plan = Plan(threads=threads, shards=threads)
+    plan = Plan(engine=engine_of(threads), shards=threads)
     loop = loop_of(judged, Bleu(tokenize="none"), tuner, plan, Folder(None, {}))
     names = judged.source.names
     now = Epochs(names, judged.source.decoder.weights.align(names))  # type: ignore[attr-defined]

@@ -1,22 +1,25 @@
-"""The law book: what every metric, tuner and feature, ours or yours, must satisfy before anything else can rely on it.
+"""The law book: what every metric, tuner, feature and engine, ours or yours, must satisfy before others can rely on it.
 
-    from dragoman.testing import check_feature, check_metric, check_tuner
+    from dragoman.testing import check_engine, check_feature, check_metric, check_tuner
     check_metric(MyMetric())
     check_tuner(MyTuner())
     check_feature("model", MyFeature(), lines)
+    check_engine(MyEngine())
 
 A broken law raises `LawBroken`, which says which law and shows what was found.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from os import PathLike
 
 import numpy as np
 
 from dragoman.decode import Decoder
+from dragoman.engine import Engine
 from dragoman.errors import OptionError, TuningError
 from dragoman.metrics import External
 from dragoman.model import Model
@@ -26,7 +29,7 @@ from dragoman.tune.checkpoint import decode_state, encode_state
 from dragoman.tune.run import tune_pool
 from dragoman.types import F64, Candidates, Features, Hypotheses, Metric, Names, Texts, Weights
 
-__all__ = ["LawBroken", "check_feature", "check_metric", "check_tuner", "planted_pool"]
+__all__ = ["LawBroken", "check_engine", "check_feature", "check_metric", "check_tuner", "planted_pool"]
 
 
 class LawBroken(AssertionError):
@@ -299,3 +302,56 @@ def _check_search(decoder: Decoder, lines: Sequence[str], weights: Weights) -> N
         for arc in lattice.arcs:
             found = sum(weights[name] * value for name, value in arc.features.items())
             _law(abs(found - arc.score) < 1e-3 + 1e-4 * abs(found), "arcs of the lattice score what they say", arc)
+
+
+def check_engine(engine: Engine) -> None:
+    """Holds an engine to its laws; the tasks are short, and finish in another order than they begin."""
+    _law(engine.workers >= 1, "an engine has a worker")
+    count = 4 * engine.workers + 3
+    _law(engine.map(_slow_first, []) == [], "map of nothing is nothing")
+    want = [_slow_first(task) for task in range(count)]
+    found = engine.map(_slow_first, range(count))
+    _law(found == want, "map gives the results in the order of the tasks", found)
+    _law(list(engine.stream(_slow_first, [], 2)) == [], "a stream of nothing is nothing")
+    for ahead in (0, 1, 3, count + 1):
+        _check_stream(engine, count, ahead)
+    _check_errors(lambda tasks: engine.map(_fails, tasks))
+    _check_errors(lambda tasks: list(engine.stream(_fails, tasks, 3)))
+
+
+def _check_errors(run: Callable[[Sequence[int]], object]) -> None:
+    try:
+        run(range(9))
+    except ArithmeticError as error:
+        _law(str(error) == "2", "of several errors that of the first task is raised", error)
+    else:
+        _law(False, "an error in a task is raised")
+
+
+def _check_stream(engine: Engine, count: int, ahead: int) -> None:
+    used, taken = 0, []
+
+    def tasks() -> Iterator[int]:
+        for task in range(count):
+            taken.append(used)
+            yield task
+
+    for number, result in enumerate(engine.stream(_slow_first, tasks(), ahead)):
+        _law(result == _slow_first(number), "a stream gives the results in the order of the tasks", result)
+        used += 1
+    _law(used == count, "a stream ends with the last task", used)
+    want = [max(0, task - ahead) for task in range(count)]
+    _law(taken == want, f"task n is taken when all but the last {ahead} results before it have been used", taken)
+
+
+def _slow_first(task: int) -> int:
+    """Later tasks are quicker, so that an engine that hands out what is ready hands it out in the wrong order."""
+    time.sleep(0.002 / (1 + task))
+    return task**2
+
+
+def _fails(task: int) -> int:
+    if task >= 2:
+        time.sleep(0.002 / task)
+        raise ArithmeticError(task)
+    return task

@@ -17,6 +17,7 @@ from dragoman.cli import tune_model
 from dragoman.cli.arguments import Command, as_json, own_option, refs_option, seed_option
 from dragoman.cli.progress import steps
 from dragoman.cli.show import print_json, print_table
+from dragoman.engine import engine_of
 from dragoman.errors import InputError
 from dragoman.files import read_parallel, write_text
 from dragoman.metrics import External, metric_from
@@ -241,7 +242,7 @@ def _request(
         raise click.UsageError("--model needs the source text: --src dev.de")
     plan = Plan(
         epochs=decoding["epochs"], mode=decoding["mode"], stale=decoding["stale"], shards=decoding["shards"],
-        select=decoding["select"], fixed=fixed, seed=seed, threads=decoding["threads"],
+        select=decoding["select"], fixed=fixed, seed=seed, engine=engine_of(decoding["threads"]),
         memory=parse_size(decoding["memory"]),
     )  # fmt: skip
     return tune_model.Request(

@@ -7,14 +7,14 @@ batches: which ones these are depends on the order of batches alone, so that a r
 from __future__ import annotations
 
 import time
-from collections import deque
-from collections.abc import Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from dragoman._core import CandidateLists
+from dragoman.engine import Engine
 from dragoman.tune._learning import padded
 from dragoman.tune.base import Pool
 from dragoman.tune.folder import Epochs
@@ -23,6 +23,14 @@ from dragoman.tune.updaters import updater_of
 from dragoman.types import F64, I64, U32, Metric, Source, Weights
 
 __all__ = ["Fresh"]
+
+
+class _Batch(NamedTuple):
+    """Sentences to learn from, with the weights that are known when they are taken."""
+
+    sentences: I64
+    weights: Weights
+    step: int
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,10 +69,10 @@ class Fresh:
         fixed: Sequence[str],
         seed: int,
         stale: int,
-        workers: int,
+        engine: Engine,
     ) -> None:
         self.source, self.references, self.metric, self.tuner = source, references, metric, tuner
-        self.fixed, self.seed, self.stale, self.workers = fixed, seed, stale, workers
+        self.fixed, self.seed, self.stale, self.engine = fixed, seed, stale, engine
         self.updater, self.form = updater_of(tuner), tuner.sentence_form(metric)
 
     def begin(self, now: Epochs) -> None:
@@ -82,19 +90,17 @@ class Fresh:
         weights = np.asarray(now.memory.get("plain", now.weights), dtype=np.float64)
         average = np.zeros(0)
         seen = np.asarray(now.memory.get("seen", np.zeros(0)), dtype=np.float64)
-        with ThreadPoolExecutor(max_workers=min(self.stale + 1, self.workers)) as pool:
-            waiting: deque[Future[_Lesson]] = deque()
-            for number in range(len(batches) + self.stale):
-                if number < len(batches):
-                    step = now.epoch * len(batches) + number
-                    waiting.append(pool.submit(self._learn, batches[number], Weights(now.names, weights), step))
-                if number >= self.stale:
-                    lesson = waiting.popleft().result()
-                    began = time.monotonic()
-                    weights, seen = self._apply(weights, lesson, seen, now)
-                    average = padded(average, len(weights)) + weights
-                    _add(sums, lesson)
-                    sums["updating"] += time.monotonic() - began
+
+        def tasks() -> Iterator[_Batch]:
+            for step, batch in enumerate(batches, now.epoch * len(batches)):
+                yield _Batch(batch, Weights(now.names, weights), step)
+
+        for lesson in self.engine.stream(self._learn, tasks(), self.stale):
+            began = time.monotonic()
+            weights, seen = self._apply(weights, lesson, seen, now)
+            average = padded(average, len(weights)) + weights
+            _add(sums, lesson)
+            sums["updating"] += time.monotonic() - began
         now.weights = weights
         now.memory |= {"squares": padded(self.updater.squares, len(weights)), "seen": padded(seen, len(weights))}
         if self.tuner.average:
@@ -108,10 +114,10 @@ class Fresh:
             "decoding": round(float(sums["decoding"]), 3), "updating": round(float(sums["updating"]), 3),
         }  # fmt: skip
 
-    def _learn(self, sentences: I64, weights: Weights, step: int) -> _Lesson:
+    def _learn(self, batch: _Batch) -> _Lesson:
         """Decodes a batch and computes the gradient of its loss."""
-        began = time.monotonic()
-        threads = max(self.workers // (self.stale + 1), 1)
+        (sentences, weights, step), began = batch, time.monotonic()
+        threads = max(self.engine.workers // (self.stale + 1), 1)
         found = self.source.candidates(sentences.tolist(), weights, threads)
         decoding = time.monotonic() - began
         pool = Pool.judge(found, [self.references[int(i)] for i in found.ids], self.metric)

@@ -11,11 +11,11 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
 import numpy as np
 
+from dragoman.engine import Engine
 from dragoman.tune._learning import padded
 from dragoman.tune.base import Pool
 from dragoman.tune.contexts import Context, after, before
@@ -56,11 +56,11 @@ class Parade:
         fixed: Sequence[str],
         seed: int,
         shards: int,
-        workers: int,
+        engine: Engine,
     ) -> None:
         self.source, self.references, self.metric, self.tuner = source, references, metric, tuner
         self.fixed, self.seed, self.shards = fixed, seed, min(shards, len(source))
-        self.workers = workers
+        self.engine = engine
         self.level = metric.sentence_level()
         self.sign = 1.0 if metric.higher_is_better else -1.0
         self.paths = Paths(source, references, metric, tuner) if tuner.space == "lattice" else None
@@ -77,8 +77,7 @@ class Parade:
         shards = [order[i :: self.shards] for i in range(self.shards)]
         context = before(self.tuner, now.memory, len(self.source), self.metric.width)
         start = np.asarray(now.memory.get("plain", now.weights), dtype=np.float64)
-        with ThreadPoolExecutor(max_workers=min(self.shards, self.workers)) as pool:
-            walks = list(pool.map(lambda shard: self._walk(shard, start, context, now), shards))
+        walks = self.engine.map(lambda shard: self._walk(shard, start, context, now), shards)
         width = len(now.names)
         sizes = np.array([len(shard) for shard in shards], dtype=np.float64) / len(order)
         now.memory["plain"] = sum(s * padded(w.weights, width) for s, w in zip(sizes, walks, strict=True))
@@ -118,7 +117,7 @@ class Parade:
 
     def _found(self, sentence: int, weights: Weights, context: Context) -> Candidates:
         """Candidates of a sentence: its list, or the paths of its lattice that matter."""
-        threads = max(self.workers // self.shards, 1)
+        threads = max(self.engine.workers // self.shards, 1)
         if self.paths is None:
             return self.source.candidates([sentence], weights, threads)
         return self.paths.candidates(sentence, weights, context.others(sentence), context.unit, threads)

@@ -6,7 +6,6 @@ Batch tuners (MERT, PRO, k-best MIRA, risk) work in rounds: decode, add to the p
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,6 +15,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from dragoman.config import closest, describe
+from dragoman.engine import Engine, engine_of
 from dragoman.errors import InputError, OptionError, TuningError
 from dragoman.significance import Interval, confidence
 from dragoman.tune._learning import floats, padded
@@ -55,19 +55,14 @@ class Plan:
     seed: int = 0
     memory: int = 4 << 30
     """Batch tuners: bytes that the pool of all rounds may take before it goes to disk."""
-    threads: int | None = None
-    """Threads of online tuners, all cores if it is None; the result does not depend on them."""
+    engine: Engine = field(default_factory=engine_of)
+    """Who does the work of online tuners: all cores, unless told otherwise. The result does not depend on it."""
 
     def __post_init__(self) -> None:
         if self.mode not in {"auto", "batch", "online"} or self.select not in {"best", "last"}:
             raise OptionError(f"expected mode auto, batch or online and select best or last, found {self}")
-        if self.epochs < 1 or self.stale < 0 or self.shards < 1 or (self.threads or 1) < 1:
-            raise OptionError(f"expected at least one epoch, shard and thread, and no negative staleness, found {self}")
-
-    @property
-    def workers(self) -> int:
-        """The number of threads, for online tuners."""
-        return self.threads or os.cpu_count() or 1
+        if self.epochs < 1 or self.stale < 0 or self.shards < 1:
+            raise OptionError(f"expected at least one epoch and shard, and no negative staleness, found {self}")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -242,9 +237,9 @@ def loop_of(tuning: Judged, metric: Metric, tuner: Tuner, plan: Plan, keeper: Fo
             tuner.check_lists()
         return Rounds(tuning.source, tuning.references, metric, tuner, plan.fixed, plan.seed, keeper.path, plan.memory)
     if isinstance(tuner, Online):
-        return Fresh(tuning.source, tuning.references, metric, tuner, plan.fixed, plan.seed, plan.stale, plan.workers)
+        return Fresh(tuning.source, tuning.references, metric, tuner, plan.fixed, plan.seed, plan.stale, plan.engine)
     if isinstance(tuner, Mira):
-        return Parade(tuning.source, tuning.references, metric, tuner, plan.fixed, plan.seed, plan.shards, plan.workers)
+        return Parade(tuning.source, tuning.references, metric, tuner, plan.fixed, plan.seed, plan.shards, plan.engine)
     raise OptionError(f"{tuner.name} cannot be run online; leave the mode out")
 
 

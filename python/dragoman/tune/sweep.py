@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from itertools import product
 from pathlib import Path
 
 from dragoman.config import changed
+from dragoman.engine import Threads
 from dragoman.errors import OptionError
 from dragoman.tune.base import Pool, Tuner
 from dragoman.tune.run import Options, Tuned, tune_pool
@@ -43,8 +43,7 @@ def run(
         return name, tune_pool(pool, tuner, held_out=held_out, **mine)
 
     # Kernels release the interpreter and share its threads, so a second run fills the gaps of the first.
-    with ThreadPoolExecutor(max_workers=2) as workers:
-        return list(workers.map(one, enumerate(tuners)))
+    return Threads(2).map(one, enumerate(tuners))
 
 
 def best(tried: Sequence[tuple[str, Tuned]], metric: Metric) -> Tuned:

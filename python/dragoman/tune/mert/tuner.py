@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
@@ -12,6 +10,7 @@ from typing import Literal
 import numpy as np
 
 from dragoman.config import closest
+from dragoman.engine import engine_of
 from dragoman.errors import OptionError
 from dragoman.tune.base import Limits, Memory, Pool, State
 from dragoman.tune.mert.climb import Climb
@@ -166,12 +165,8 @@ class MertSession:
 
     def _side_by_side(self, jobs: list[tuple[int, F64, F64]]) -> list[Climb]:
         """Searches independent of each other. The kernels run without the interpreter, so threads do overlap."""
-        workers = min(len(jobs), os.cpu_count() or 1)
-        if workers < 2:
-            return [self.climb(*job) for job in jobs]
-        _ = self._spreads
-        with ThreadPoolExecutor(workers) as threads:
-            return list(threads.map(lambda job: self.climb(*job), jobs))
+        _ = self._spreads  # computed once, before they part
+        return engine_of().map(lambda job: self.climb(*job), jobs)
 
     def climb(self, index: int, start: F64, best: F64) -> Climb:
         """The search from the starting point with this number; number 0 is `start` itself."""
