@@ -1,7 +1,7 @@
 """Where work is done: one task after the other, or several at once on threads. The results are the same.
 
-An engine of your own (processes, a cluster) has the methods of `Engine`, and `dragoman.testing.check_engine` holds it to
-the laws that ours keep. What is random in a task comes from the task, never from the worker that happens to do it.
+An engine of your own (processes, a cluster) has the methods of `Engine`, and `dragoman.testing.check_engine` holds it
+to the laws that ours keep. What is random in a task comes from the task, never from the worker that happens to do it.
 """
 
 from __future__ import annotations
