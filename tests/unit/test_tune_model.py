@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import random
+import resource
 import signal
 import subprocess
 import sys
@@ -165,6 +166,27 @@ def test_errors_come_before_the_work(cli: Cli, folder: Path, tmp_path: Path) -> 
         out = [] if "--out" in arguments else ["--out", str(tmp_path / "t")]
         code, _, err = cli("tune", *arguments, *out)
         assert (code, message in err) == (want, True), (arguments, err)
+
+
+def _no_large_files() -> None:
+    resource.setrlimit(resource.RLIMIT_FSIZE, (2_000, 2_000))
+
+
+def test_a_full_disk_is_told_and_nothing_is_lost(folder: Path, tmp_path: Path) -> None:
+    """Files may not grow, as on a full disk: the error names one, and the run goes on when there is room again."""
+    base = [sys.executable, "-c", "from dragoman.cli import main; main()"]
+
+    def command(name: str) -> list[str]:
+        return [*base, *tune(folder, tmp_path / name, "--tuner", "kbmira", "--features", "pt", "--resume")]
+
+    full = subprocess.run(command("full"), check=False, preexec_fn=_no_large_files, capture_output=True, text=True)
+    assert full.returncode == 1
+    assert f"dragoman: {tmp_path / 'full'}" in full.stderr
+    assert (tmp_path / "full" / "config.toml").exists(), "what was written stays"
+    for name in ("full", "whole"):
+        subprocess.run(command(name), check=True, capture_output=True)
+    whole, again = (weights.load(tmp_path / name / "weights.toml") for name in ("whole", "full"))
+    assert again.to_dict() == whole.to_dict()
 
 
 KILLED = [
