@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
@@ -36,13 +37,13 @@ def test_a_stream_that_nobody_finishes_leaves_nothing_behind() -> None:
 
     def work(task: int) -> int:
         begun.append(task)
+        time.sleep(0.05)
         return task
 
     stream = Threads(1).stream(work, range(1000), 3)
     assert next(stream) == 0
-    assert isinstance(stream, Iterator)
     stream.close()  # type: ignore[attr-defined]
-    assert len(begun) <= 4
+    assert len(begun) < 4, "tasks that were waiting are not begun"
 
 
 @dataclass(frozen=True)
