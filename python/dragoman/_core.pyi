@@ -52,6 +52,7 @@ __all__ = [
     "names_take",
     "names_unpack",
     "nbest_stat",
+    "noisy_copies",
     "normalise_lines",
     "parse_size",
     "read_gold",
@@ -110,6 +111,15 @@ def dot_rows(
     columns: npt.NDArray[np.uint32],
     values: npt.NDArray[np.float64],
     weights: npt.NDArray[np.float64],
+) -> npt.NDArray[np.float64]: ...
+def noisy_copies(
+    lists: npt.NDArray[np.int64],
+    row_starts: npt.NDArray[np.int64],
+    columns: npt.NDArray[np.uint32],
+    values: npt.NDArray[np.float64],
+    noise: float,
+    copies: int,
+    seed: int,
 ) -> npt.NDArray[np.float64]: ...
 def best_per_group(scores: npt.NDArray[np.float64], starts: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]: ...
 def read_lines(path: str) -> Texts: ...

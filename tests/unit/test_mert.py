@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from dragoman._core import LinePool
+from dragoman._core import LinePool, noisy_copies
 from dragoman.errors import OptionError
 from dragoman.metrics import Bleu, External
 from dragoman.tune._learning import native_of
@@ -74,6 +75,7 @@ def test_it_is_a_tuner() -> None:
     assert isinstance(tuner.session(make_pool(), Limits.none(6), 0), Session)
     assert tuner.never_worse
     assert not Mert(l0=0.1).never_worse
+    assert not Mert.steady().never_worse
 
 
 @pytest.mark.parametrize("directions", DIRECTIONS)
@@ -394,3 +396,80 @@ def test_what_is_given_to_moses(tmp_path: Path) -> None:
     assert scores[0] == "SCORES_TXT_BEGIN_0 0 2 9 BLEU"
     assert [int(x) for x in scores[1].split()[:2]] == pool.statistics[0, [2, 6]].astype(int).tolist()
     assert len((tmp_path / "features.dat").read_text().splitlines()) == 3 * 4
+
+
+def spike_and_hill() -> Pool:
+    """40 sentences that are worth most where w1/w0 is between 0.99 and 1.01, and nearly as much from 2 to 4."""
+    edges = {-np.inf: 0.0, 0.99: 1.0, 1.01: 0.0, 2.0: 0.9, 4.0: 0.0}
+    # The upper envelope of the lines with slopes 0, 1, 2, ... changes at these ratios, from one to the next.
+    slopes = np.arange(len(edges), dtype=np.float64)
+    heights = -np.cumsum([0.0, *list(edges)[1:]])
+    sentences, n = 40, len(edges)
+    matrix = np.tile(np.stack([heights, slopes], axis=1), (sentences, 1))
+    matrix[matrix == 0.0] = 1e-300  # rows are stored in full
+    starts = np.arange(0, sentences * n + 1, n, dtype=np.int64)
+    features = Features(
+        Names(["w0", "w1"]),
+        np.arange(0, 2 * sentences * n + 1, 2, dtype=np.int64),
+        np.tile(np.arange(2, dtype=np.uint32), sentences * n),
+        matrix.ravel(),
+    )
+    statistics = np.stack([np.tile(list(edges.values()), sentences), np.ones(sentences * n)], axis=1)
+    ids = Texts([str(i) for i in range(sentences)])
+    return Pool(Candidates(ids, starts, Texts([""] * (sentences * n)), features), External(), statistics)
+
+
+def test_noise_prefers_a_hill_to_a_spike() -> None:
+    pool, start = spike_and_hill(), np.array([1.0, 0.5])
+    plain = run(pool, Mert(starts=5), start)
+    assert 0.99 < plain.weights[1] / plain.weights[0] < 1.01
+    assert plain.record["gain"] == pytest.approx(1.0)
+    noisy = run(pool, Mert(starts=5, noise=0.1), start)
+    assert 2.0 < noisy.weights[1] / noisy.weights[0] < 4.0
+    assert noisy.record["gain"] == pytest.approx(0.9)  # of the pool itself
+    assert noisy.record["objective"] == pytest.approx(0.9, abs=0.02)
+
+
+@pytest.mark.parametrize("fill", [1.0, 0.3])
+def test_every_list_of_a_noisy_surface_sees_its_own_weights(fill: float) -> None:
+    pool, copies = make_pool(fill=fill), 3
+    surface = Surface.noisy(pool, 0.4, copies, 9)
+    rows, starts = pool.candidates.features, pool.candidates.starts
+    scaled = noisy_copies(starts, rows.starts, rows.columns, rows.values, 0.4, copies, 9)
+    factors = np.ones((copies, len(pool.candidates), pool.width))
+    sentence = np.repeat(pool.candidates.sentence, np.diff(rows.starts))
+    for copy, values in enumerate(scaled.reshape(copies, -1)):
+        factors[copy, sentence, rows.columns] = values / rows.values
+        back = rows.values * factors[copy, sentence, rows.columns]
+        np.testing.assert_allclose(back, values)  # one factor for all candidates of a list
+    assert 0.6 < factors.min() < 0.7
+    assert 1.3 < factors.max() < 1.4
+    rng = np.random.default_rng(2)
+    for _ in range(20):
+        weights = rng.standard_normal(pool.width)
+        total = np.zeros(pool.metric.width)
+        for copy in range(copies):
+            for s, (first, last) in enumerate(pairwise(starts)):
+                if first < last:
+                    best = first + np.argmax(pool.dense[first:last] @ (weights * factors[copy, s]))
+                    total += pool.statistics[best]
+        want = pool.metric.score(total) / pool.metric.scale
+        assert surface.gain(weights) == pytest.approx(float(want), abs=1e-12)
+
+
+def test_noise_is_repeated_by_the_seed_and_is_none_at_zero() -> None:
+    pool, start = make_pool(), np.ones(6)
+    tuner = Mert(starts=3, noise=0.3, copies=2)
+    one = run(pool, tuner, start)
+    np.testing.assert_array_equal(one.weights, run(pool, tuner, start).weights)
+    assert (one.weights != run(pool, tuner, start, seed=6).weights).any()
+    assert one.record["gain"] == pool.corpus_gain(one.weights)
+    plain = run(pool, Mert(starts=3), start)
+    np.testing.assert_array_equal(plain.weights, run(pool, Mert(starts=3, copies=2), start).weights)
+    assert one.record["gain"] <= plain.record["gain"]
+
+
+@pytest.mark.parametrize("wrong", [{"noise": -0.1}, {"noise": 1.5}, {"noise": float("nan")}, {"copies": 0}])
+def test_noise_out_of_range_is_refused(wrong: dict[str, Any]) -> None:
+    with pytest.raises(OptionError, match=r"noise|copies"):
+        Mert(**wrong)

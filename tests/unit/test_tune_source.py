@@ -15,11 +15,12 @@ from dragoman.errors import InputError, OptionError, TuningError
 from dragoman.metrics import Bleu, External
 from dragoman.testing import planted_pool
 from dragoman.tune import Judged, Mert, Mira, Online, Plan, Pool, Pro, TunedSource, Tuner, tune_source
-from dragoman.tune.base import Memory
+from dragoman.tune.base import Limits, Memory
 from dragoman.tune.contexts import before
 from dragoman.tune.folder import Folder
 from dragoman.tune.fresh import _renumbered
 from dragoman.tune.growing import GrowingPool
+from dragoman.tune.mert import MertSession
 from dragoman.tune.updaters import AdaGrad, Arow, PassiveAggressive, Sgd, updater_of
 from dragoman.types import F64, Candidates, Features, Hypotheses, Names, Texts, Weights
 
@@ -79,6 +80,7 @@ def values(found: TunedSource) -> F64:
 
 TUNERS: list[tuple[Tuner, Plan]] = [
     (Mert(starts=2), Plan(epochs=4)),
+    (Mert.steady(), Plan(epochs=3)),
     (Pro(iterations=3), Plan(epochs=4)),
     (Mira.kbmira(), Plan(epochs=3)),
     (replace(Mira.kbmira(), gain="corpus", unit="sentence", epochs=5), Plan(epochs=3, mode="batch")),
@@ -428,3 +430,21 @@ def test_no_sum_depends_on_the_numbers_of_features() -> None:
     assert np.array_equal(met[local], columns)
     assert np.array_equal(local, same)
     assert np.array_equal(other[met], again)
+
+
+def test_l2_pulls_to_the_start_of_the_run_in_every_round(monkeypatch: pytest.MonkeyPatch) -> None:
+    setting = judged()
+    origins = []
+    session = Mert.session
+
+    def spied(tuner: Mert, pool: Pool, limits: Limits, seed: int) -> MertSession:
+        assert tuner.origin is not None
+        origins.append(tuner.origin.to_dict())
+        return session(tuner, pool, limits, seed)
+
+    monkeypatch.setattr(Mert, "session", spied)
+    first = start(setting)
+    tuned = tune_source(setting, METRIC, Mert(starts=1, l2=0.001), first, Plan(epochs=3))
+    assert len(origins) > 1
+    assert all(origin == first.to_dict() for origin in origins)
+    assert tuned.weights.to_dict() != first.to_dict()

@@ -15,6 +15,12 @@ pub fn below(rng: &mut Generator, bound: usize) -> usize {
     ((u128::from(rng.next_u64()) * bound as u128) >> 64) as usize
 }
 
+/// A uniform number from 0 up to 1.
+#[inline]
+pub fn unit(rng: &mut Generator) -> f64 {
+    (rng.next_u64() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

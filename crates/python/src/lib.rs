@@ -55,7 +55,7 @@ mod _core {
     #[pymodule_export]
     use crate::maxent::maxent_train;
     #[pymodule_export]
-    use crate::mert::LinePool;
+    use crate::mert::{LinePool, noisy_copies};
     #[pymodule_export]
     use crate::metric::{NativeMetric, NativeReferences};
     #[pymodule_export]

@@ -7,6 +7,7 @@ use dragoman_tune::mert::best::{Bounds, Gain};
 use dragoman_tune::mert::columns::{Column, Columns, advance, combine, dots, spreads};
 use dragoman_tune::mert::expected::{expect, pull, worth};
 use dragoman_tune::mert::line::{Intervals, Judged, search, search_column, total};
+use dragoman_tune::mert::noise;
 use dragoman_tune::mert::quick::{Fixed, search_best};
 use numpy::{
     IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, PyReadwriteArray1,
@@ -351,4 +352,28 @@ impl LinePool {
             Err(invalid(format!("there is no feature {feature}: the pool has {}", self.width)))
         }
     }
+}
+
+/// The values of noisy copies of sparse rows, one copy after the other; `lists` says which rows belong together.
+#[pyfunction]
+#[expect(clippy::too_many_arguments, reason = "sparse rows are three arrays")]
+pub fn noisy_copies<'py>(
+    py: Python<'py>,
+    lists: PyReadonlyArray1<'py, i64>,
+    row_starts: PyReadonlyArray1<'py, i64>,
+    columns: PyReadonlyArray1<'py, u32>,
+    values: PyReadonlyArray1<'py, f64>,
+    noise: f64,
+    copies: usize,
+    seed: u64,
+) -> PyResult<Row<'py>> {
+    let (lists, rows) = (lists.as_slice()?, row_starts.as_slice()?);
+    let (columns, values) = (columns.as_slice()?, values.as_slice()?);
+    check_spans(rows, columns.len())?;
+    check_spans(lists, rows.len() - 1)?;
+    if columns.len() != values.len() {
+        return Err(invalid("sparse rows need as many columns as values"));
+    }
+    let made = py.detach(|| noise::noisy_copies(lists, rows, columns, values, noise, copies, seed));
+    Ok(made.into_pyarray(py))
 }

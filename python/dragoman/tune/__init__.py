@@ -44,6 +44,7 @@ __all__ = [
 
 TUNERS: dict[str, Tuner] = {
     "mert": Mert(),
+    "steady-mert": Mert.steady(),
     "pro": Pro(),
     "mira": Mira(),
     "kbmira": Mira.kbmira(),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -24,6 +24,7 @@ from dragoman.tune.folder import Epochs, Folder
 from dragoman.tune.fresh import Fresh
 from dragoman.tune.lattice_mira import LatticeMira
 from dragoman.tune.lattices import LatticeRounds
+from dragoman.tune.mert import Mert
 from dragoman.tune.mira import Mira
 from dragoman.tune.online import Online
 from dragoman.tune.parade import Parade
@@ -148,7 +149,7 @@ def tune_source(
         folder, {"tuner": describe(tuner.name, tuner), "metric": metric.signature(), **_config(plan, about)}
     )
     now = keeper.begin(names, first, resume)
-    loop = loop_of(tuning, metric, tuner, plan, keeper)
+    loop = loop_of(tuning, metric, _anchored(tuner, Weights(names, first)), plan, keeper)
     scores = _Scores(tuning, held_out, metric, plan)
     if not now.records:
         now.records.append({"epoch": 0, **scores.of(now)})
@@ -168,6 +169,11 @@ def tune_source(
     finally:
         loop.end()
     return _result(now, tuning, held_out, metric, tuner, plan, keeper, first, time.monotonic() - began)
+
+
+def _anchored(tuner: Tuner, start: Weights) -> Tuner:
+    """MERT's L2 pulls to where the run started, not to where its last round ended (w0 of Galley et al. 2013)."""
+    return replace(tuner, origin=start) if isinstance(tuner, Mert) and tuner.origin is None else tuner
 
 
 def _epoch(loop: Loop, now: Epochs, scores: _Scores, keeper: Folder, plan: Plan, metric: Metric) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from dragoman._core import LinePool, dot_rows
+from dragoman._core import LinePool, dot_rows, noisy_copies
 from dragoman.tune._learning import native_of
 from dragoman.tune.base import Pool
 from dragoman.types import F64, I64, Features, Metric
@@ -40,6 +40,21 @@ class Surface:
             pool.candidates.starts, rows.starts, rows.columns, rows.values, pool.width, statistics
         )
         return cls(lines, pool.metric, rows)
+
+    @classmethod
+    def noisy(cls, pool: Pool, noise: float, copies: int, seed: int) -> Surface:
+        """The surface of copies of a pool in which every list sees the weights through noise of its own.
+
+        Each feature of a list counts a random factor between 1 - noise and 1 + noise times.
+        """
+        starts, rows = pool.candidates.starts, pool.candidates.features
+        values = noisy_copies(starts, rows.starts, rows.columns, rows.values, noise, copies, seed)
+        features = Features(rows.names, _repeated(rows.starts, copies), np.tile(rows.columns, copies), values)
+        statistics = np.tile(pool.statistics, (copies, 1))
+        lines = LinePool.from_rows(
+            _repeated(starts, copies), features.starts, features.columns, values, pool.width, statistics
+        )
+        return cls(lines, pool.metric, features)
 
     @classmethod
     def of_matrix(cls, starts: I64, matrix: npt.NDArray[np.float32] | F64, statistics: F64, metric: Metric) -> Surface:
@@ -88,3 +103,9 @@ class Surface:
         assert self._native is not None
         low, high = [bound[0] for bound in bounds], [bound[1] for bound in bounds]
         return self.lines.search_best(scores, total, features, low, high, reach, self._native, self._unit)
+
+
+def _repeated(starts: I64, copies: int) -> I64:
+    """The spans of copies that lie one after the other."""
+    ends = np.arange(copies)[:, None] * starts[-1] + starts[1:]
+    return np.concatenate([starts[:1], ends.ravel()])

@@ -3,9 +3,8 @@
 use super::chain::{Chain, step};
 use super::cover::Cover;
 use super::judge::Judge;
-use super::moves::unit;
 use super::tails::Tails;
-use dragoman_base::random::Generator;
+use dragoman_base::random::{Generator, unit};
 
 /// Which derivations a neighbourhood has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

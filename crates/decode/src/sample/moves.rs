@@ -3,7 +3,7 @@
 use super::chain::Chain;
 use super::hood::{Hood, Scratch};
 use super::judge::Judge;
-use dragoman_base::random::{Generator, Rng, below};
+use dragoman_base::random::{Generator, below, unit};
 use dragoman_base::{Error, Result};
 
 /// How often each operator is drawn: shares, of any sum.
@@ -32,12 +32,6 @@ impl Mix {
             "expected shares of operators that are not negative nor all zero, found {shares:?}"
         )))
     }
-}
-
-/// A number from 0 up to 1.
-#[inline]
-pub(super) fn unit(rng: &mut Generator) -> f64 {
-    (rng.next_u64() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
 }
 
 impl Chain<'_> {

@@ -4,11 +4,12 @@
 //! sentence changes only at the corners of the upper envelope of its lines ([`envelope`]), and the corpus
 //! statistics only at the corners of all sentences together ([`line`]). [`columns`] lays features out so that a
 //! coordinate's lines are ready to read; [`quick`] searches many coordinates from one point and [`best`] takes the
-//! best point of each; [`expected`] smooths the steps for a gradient.
+//! best point of each; [`expected`] smooths the steps for a gradient, [`noise`] smooths them for the search itself.
 
 pub mod best;
 pub mod columns;
 pub mod envelope;
 pub mod expected;
 pub mod line;
+pub mod noise;
 pub mod quick;
