@@ -26,7 +26,7 @@ from dragoman.tune.source import loop_of
 
 TUNERS = {
     "mert": ("mert:starts=5", ""),
-    "steady-mert": ("steady-mert", ""),
+    "smooth-mert": ("smooth-mert", ""),
     "pro": ("pro", ""),
     "kbmira": ("kbmira", ""),
     "lattice-mira": ("lattice-mira", ""),

@@ -31,7 +31,7 @@ SMALL: list[Tuner] = [
     Mert(starts=3, directions="random+coordinate", restart="walk"),
     Mert(starts=2, directions="gradient"),
     Mert(starts=3, noise=0.2, copies=2),
-    Mert.steady(),
+    Mert.smooth(),
     Pro(iterations=4, pairs=500),
     Mira(epochs=5),
     Mira.kbmira(),

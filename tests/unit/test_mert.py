@@ -75,7 +75,7 @@ def test_it_is_a_tuner() -> None:
     assert isinstance(tuner.session(make_pool(), Limits.none(6), 0), Session)
     assert tuner.never_worse
     assert not Mert(l0=0.1).never_worse
-    assert not Mert.steady().never_worse
+    assert not Mert.smooth().never_worse
 
 
 @pytest.mark.parametrize("directions", DIRECTIONS)

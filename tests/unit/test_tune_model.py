@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from dragoman import weights
+from dragoman import toml, weights
 from dragoman.decode import Decoder
 from dragoman.train import Options, train
 from dragoman.types import Weights
@@ -56,7 +56,9 @@ def tune(folder: Path, out: Path, *more: str) -> list[str]:
     return ["tune", *given, "--out", str(out), "--size", "100", "--epochs", "3", *more]
 
 
-@pytest.mark.parametrize("tuner", ["kbmira", "pro", "mert:starts=2", "adagrad:rate=0.2", "mira", "lattice-mira"])
+@pytest.mark.parametrize(
+    "tuner", ["kbmira", "pro", "mert:starts=2", "smooth-mert", "adagrad:rate=0.2", "mira", "lattice-mira"]
+)
 def test_bad_weights_become_good_ones(cli: Cli, folder: Path, tmp_path: Path, tuner: str) -> None:
     held_out = ["--held-out", str(folder / "test.de"), "--held-out-refs", str(folder / "test.en")]
     code, out, err = cli(*tune(folder, tmp_path / "t", "--tuner", tuner, "--json", *held_out))
@@ -72,6 +74,12 @@ def test_bad_weights_become_good_ones(cli: Cli, folder: Path, tmp_path: Path, tu
         "--input", folder / "test.de",
     )  # fmt: skip
     assert out == (tmp_path / "t" / "held-out.txt").read_text()
+
+
+def test_smoothed_mert_is_the_default(cli: Cli, folder: Path, tmp_path: Path) -> None:
+    code, _, err = cli(*tune(folder, tmp_path / "t", "--epochs", "1"))
+    assert code == 0, err
+    assert toml.load(tmp_path / "t" / "config.toml", "a run")["tuner"] == "mert:starts=1,noise=0.1"
 
 
 def test_sparse_features_get_weights(cli: Cli, folder: Path, tmp_path: Path) -> None:

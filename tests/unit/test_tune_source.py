@@ -80,7 +80,7 @@ def values(found: TunedSource) -> F64:
 
 TUNERS: list[tuple[Tuner, Plan]] = [
     (Mert(starts=2), Plan(epochs=4)),
-    (Mert.steady(), Plan(epochs=3)),
+    (Mert.smooth(), Plan(epochs=3)),
     (Pro(iterations=3), Plan(epochs=4)),
     (Mira.kbmira(), Plan(epochs=3)),
     (replace(Mira.kbmira(), gain="corpus", unit="sentence", epochs=5), Plan(epochs=3, mode="batch")),

@@ -120,8 +120,8 @@ def _model_options(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.option(
     "--tuner",
     "-t",
-    help="mert, steady-mert, pro, mira, kbmira, adagrad, online, phrasal, risk or, with --model, lattice-mira or "
-    "samplerank; options after a colon: mert:starts=5,l2=0.1.  [default: mert; with --model steady-mert]",
+    help="mert, smooth-mert, pro, mira, kbmira, adagrad, online, phrasal, risk or, with --model, lattice-mira or "
+    "samplerank; options after a colon: mert:starts=5,l2=0.1.  [default: mert; with --model smooth-mert]",
 )
 @click.option("--out", "-o", default="weights.toml", show_default=True, metavar="FILE", help="Where the weights go.")
 @click.option(
@@ -182,7 +182,7 @@ def tune(
     dragoman tune --model model --src dev.de --refs dev.en --tuner kbmira --out tuned
     dragoman translate --model model --weights tuned/weights.toml < test.de > test.out
     """
-    made = tuner_from(tuner or ("mert" if decoding["model"] is None else "steady-mert"))
+    made = tuner_from(tuner or ("mert" if decoding["model"] is None else "smooth-mert"))
     if decoding["model"] is not None:
         if lists or grid or bounds or trace:
             raise click.UsageError("--nbest, --sweep, --bound and --trace are for fixed lists, not for --model")

@@ -44,7 +44,7 @@ __all__ = [
 
 TUNERS: dict[str, Tuner] = {
     "mert": Mert(),
-    "steady-mert": Mert.steady(),
+    "smooth-mert": Mert.smooth(),
     "pro": Pro(),
     "mira": Mira(),
     "kbmira": Mira.kbmira(),

@@ -56,7 +56,7 @@ class Mert:
     """The price of each weight that is not zero; instead of L2."""
     noise: float = 0.0
     """Smooths the surface: every list sees each weight through a random factor between 1 - noise and 1 + noise, so
-    that weights are only good if those around them are. See `steady`."""
+    that weights are only good if those around them are. See `smooth`."""
     copies: int = 4
     """How many times each list counts with noise, each time with other factors: time and memory grow with it."""
     tolerance: float = 1e-5
@@ -82,11 +82,11 @@ class Mert:
             raise OptionError("mert: `fixed` names the feature that the l2_form `fixed` keeps, and goes with it")
 
     @classmethod
-    def steady(cls) -> Mert:
+    def smooth(cls) -> Mert:
         """For rounds with a decoder: noise takes the place of random starting points.
 
-        These often win on the first lists with weights that ruin the next ones, and end somewhere else with every
-        seed; a climb over a smooth surface does well from the weights of the round before (docs/results.md).
+        The best of many climbs fits the lists too well. One over a smooth surface, from the weights of the round
+        before, does better on other text (docs/results.md).
         """
         return cls(starts=1, noise=0.1)
 
