@@ -225,6 +225,11 @@ class Decoder:
         """The features that every derivation has."""
         return [self.names[number] for number in range(self._system.dense)]
 
+    @property
+    def searched(self) -> int:
+        """How many sentences were searched so far; it grows while a call is under way, for other threads to see."""
+        return self._system.searched
+
     def translate(
         self,
         lines: Sequence[str] | Texts,

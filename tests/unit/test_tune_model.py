@@ -14,15 +14,18 @@ from collections.abc import Callable
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
+from typing import cast
 
 import pytest
 
-from dragoman import toml, weights
-from dragoman.decode import Decoder
+from dragoman import Bleu, toml, weights
+from dragoman.cli.tune_model import _Course
+from dragoman.decode import Decoder, DecoderSource
 from dragoman.train import Options, train
 from dragoman.types import Weights
 
 Cli = Callable[..., tuple[int, str, str]]
+DRAGOMAN = [sys.executable, "-c", "from dragoman.cli import main; main()"]
 
 
 def sentences() -> list[tuple[str, str]]:
@@ -76,10 +79,54 @@ def test_bad_weights_become_good_ones(cli: Cli, folder: Path, tmp_path: Path, tu
     assert out == (tmp_path / "t" / "held-out.txt").read_text()
 
 
-def test_smoothed_mert_is_the_default(cli: Cli, folder: Path, tmp_path: Path) -> None:
-    code, _, err = cli(*tune(folder, tmp_path / "t", "--epochs", "1"))
+@pytest.mark.parametrize(("options", "tuner"), [([], "mert:starts=1,noise=0.1"), (["--features", "pt"], "online")])
+def test_the_tuner_that_runs_if_none_is_named(
+    cli: Cli, folder: Path, tmp_path: Path, options: list[str], tuner: str
+) -> None:
+    code, _, err = cli(*tune(folder, tmp_path / "t", "--epochs", "1", *options))
     assert code == 0, err
-    assert toml.load(tmp_path / "t" / "config.toml", "a run")["tuner"] == "mert:starts=1,noise=0.1"
+    assert toml.load(tmp_path / "t" / "config.toml", "a run")["tuner"] == tuner
+
+
+class Searching:
+    """Stands for a decoder: only its count of sentences is looked at."""
+
+    searched = 0
+
+
+def test_how_far_an_epoch_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, decoder = [0.0], Searching()
+    monkeypatch.setattr(time, "monotonic", lambda: clock[0])
+    course = _Course(cast(Decoder, decoder), Bleu(), 3)
+
+    def pass_by(seconds: float, sentences: int) -> None:
+        clock[0] += seconds
+        decoder.searched += sentences
+
+    pass_by(2.0, 10)
+    assert course.now() == "epoch 0/3  10 sentences translated  0:02"
+    assert course.ended({"epoch": 0, "score": 30.0}) == "epoch 0/3  BLEU 30.00"
+    pass_by(50.0, 40)
+    assert course.now() == "epoch 1/3  40 sentences translated  0:50"
+    record = {"epoch": 1, "score": 31.0, "held_out": 29.5, "nonzero": 1200, "seconds": 50.0}
+    assert course.ended(record) == "epoch 1/3  BLEU 31.00  held-out 29.50  1,200 weights  50.0 s  at most 1:40 left"
+    pass_by(20.0, 16)
+    assert course.now() == "epoch 2/3  16 of 40 sentences translated  0:20  at most 1:20 left"
+    pass_by(100.0, 30)  # longer than the one before
+    assert course.now() == "epoch 2/3  40 of 40 sentences translated  2:00"
+    course.ended(record | {"epoch": 3})
+    assert course.now() == "scoring the result"
+
+
+def test_the_decoder_counts_what_it_has_searched(folder: Path) -> None:
+    decoder, lines = Decoder(folder / "model"), (folder / "dev.de").read_text().splitlines()[:5]
+    source = DecoderSource(decoder, lines, 3)
+    decoder.translate(lines)
+    assert decoder.searched == 5
+    source.candidates([0, 2], decoder.weights)
+    source.lattices([1], decoder.weights)
+    source.best(decoder.weights)
+    assert decoder.searched == 5 + 2 + 1 + 5
 
 
 def test_sparse_features_get_weights(cli: Cli, folder: Path, tmp_path: Path) -> None:
@@ -148,6 +195,18 @@ def test_replications_and_resuming(cli: Cli, folder: Path, tmp_path: Path) -> No
     assert code == 1 and "other inputs or options" in err
 
 
+def test_replications_without_held_out_text(cli: Cli, folder: Path, tmp_path: Path) -> None:
+    code, out, err = cli(*tune(folder, tmp_path / "t", "--tuner", "adagrad", "--replications", "2", "--json"))
+    assert code == 0, err
+    told = json.loads(out)
+    scores = [run["end"]["score"] for run in told["runs"]]
+    assert told["spread"]["scores"] == pytest.approx(scores)
+    assert told["spread"]["mean"] == pytest.approx(sum(scores) / 2)
+    code, out, err = cli(*tune(folder, tmp_path / "t", "--tuner", "adagrad", "--replications", "2", "--resume"))
+    assert code == 0, err
+    assert f"tuning BLEU: mean {sum(scores) / 2:.2f}" in out
+
+
 def test_errors_come_before_the_work(cli: Cli, folder: Path, tmp_path: Path) -> None:
     (tmp_path / "hole.de").write_text("der hund\n\n")
     (tmp_path / "two.en").write_text("the dog\nthe dog\n")
@@ -182,10 +241,9 @@ def _no_large_files() -> None:
 
 def test_a_full_disk_is_told_and_nothing_is_lost(folder: Path, tmp_path: Path) -> None:
     """Files may not grow, as on a full disk: the error names one, and the run goes on when there is room again."""
-    base = [sys.executable, "-c", "from dragoman.cli import main; main()"]
 
     def command(name: str) -> list[str]:
-        return [*base, *tune(folder, tmp_path / name, "--tuner", "kbmira", "--features", "pt", "--resume")]
+        return [*DRAGOMAN, *tune(folder, tmp_path / name, "--tuner", "kbmira", "--features", "pt", "--resume")]
 
     full = subprocess.run(command("full"), check=False, preexec_fn=_no_large_files, capture_output=True, text=True)
     assert full.returncode == 1
@@ -212,10 +270,9 @@ KILLED = [
 @pytest.mark.parametrize("tuner", KILLED)
 def test_kill_and_resume(folder: Path, tmp_path: Path, tuner: str) -> None:
     """Killed at moments that are spread over the run, it ends with the weights of a run that was not."""
-    base = [sys.executable, "-c", "from dragoman.cli import main; main()"]
 
     def command(name: str) -> list[str]:
-        return [*base, *tune(folder, tmp_path / name, "--tuner", tuner, "--features", "pt", "--resume")]
+        return [*DRAGOMAN, *tune(folder, tmp_path / name, "--tuner", tuner, "--features", "pt", "--resume")]
 
     began = time.monotonic()
     subprocess.run(command("whole"), check=True, capture_output=True)

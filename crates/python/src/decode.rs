@@ -202,6 +202,8 @@ type Described = (String, String, Vec<(String, String)>);
 #[pyclass(frozen, module = "dragoman._core")]
 pub struct NativeSystem {
     pub(crate) inner: Arc<System>,
+    /// Sentences that were searched so far, for those who wait.
+    searched: AtomicUsize,
 }
 
 /// Weights that are ready for a system; made once, used for many sentences.
@@ -244,7 +246,13 @@ impl NativeSystem {
             py.detach(|| System::open_with(&tables, &parts, |to| own::add(rules, states, tables.len(), to)))
                 .map_err(to_py)?,
         );
-        Ok(Self { inner })
+        Ok(Self { inner, searched: AtomicUsize::new(0) })
+    }
+
+    /// Sentences that were searched so far, those of calls under way among them.
+    #[getter]
+    fn searched(&self) -> usize {
+        self.searched.load(Ordering::Relaxed)
     }
 
     /// The names of all features.
@@ -319,7 +327,7 @@ impl NativeSystem {
                 .and_then(|input| translate(&self.inner, &input, weights, &plan, demand(target.as_ref())))
                 .map_err(at_line(i))
         };
-        let all = || each(lines.inner.len(), one);
+        let all = || each(lines.inner.len(), &self.searched, one);
         let system = settings.features.then_some(&*self.inner);
         let batch = py
             .detach(|| {
@@ -382,7 +390,7 @@ impl NativeSystem {
             let see = |ready: &Ready<'_>, graph: &Graph| Lattice::new(ready, graph, true, most);
             search(&self.inner, &input, weights, &plan, None, see).map_err(at_line(i))
         };
-        let all = || each(lines.inner.len(), one);
+        let all = || each(lines.inner.len(), &self.searched, one);
         let run = || match threads {
             None => all(),
             Some(count) => pool(count)?.install(all),
@@ -445,8 +453,12 @@ fn filed(rows: Vec<(u32, f32)>, own: &[u32]) -> Vec<(u32, f32)> {
 }
 
 /// Does the same for each of so many sentences, on several threads. Of several errors the first sentence's is told,
-/// whichever thread was faster; what comes after it is left undone.
-fn each<T: Send>(count: usize, one: impl Fn(usize) -> Result<T> + Sync) -> Result<Vec<T>> {
+/// whichever thread was faster; what comes after it is left undone. Each one that is done is counted at once.
+fn each<T: Send>(
+    count: usize,
+    done: &AtomicUsize,
+    one: impl Fn(usize) -> Result<T> + Sync,
+) -> Result<Vec<T>> {
     let failed = AtomicUsize::new(usize::MAX);
     let run = |i: usize| {
         if i > failed.load(Ordering::Relaxed) {
@@ -456,10 +468,11 @@ fn each<T: Send>(count: usize, one: impl Fn(usize) -> Result<T> + Sync) -> Resul
         if made.is_err() {
             failed.fetch_min(i, Ordering::Relaxed);
         }
+        done.fetch_add(1, Ordering::Relaxed);
         Some(made)
     };
-    let done: Vec<Option<Result<T>>> = (0..count).into_par_iter().with_max_len(1).map(run).collect();
-    done.into_iter().flatten().collect()
+    let made: Vec<Option<Result<T>>> = (0..count).into_par_iter().with_max_len(1).map(run).collect();
+    made.into_iter().flatten().collect()
 }
 
 /// Some threads.

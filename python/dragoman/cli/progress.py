@@ -5,10 +5,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
+
+import click
 
 from dragoman.tune.base import State
 
-__all__ = ["bar", "counter", "steps"]
+__all__ = ["bar", "counter", "steps", "watch"]
 
 
 @contextmanager
@@ -59,3 +62,21 @@ def bar(unit: str) -> Iterator[Callable[[int, int], None]]:
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task(unit, total=None)
         yield lambda done, total: progress.update(task, completed=done, total=total)
+
+
+@contextmanager
+def watch(look: Callable[[], str]) -> Iterator[Callable[[str], None]]:
+    """A line that is always up to date, for work that cannot call back but can be looked at.
+
+    Lines that stay, above it or in a file, are told by calling what it yields.
+    """
+    if not sys.stderr.isatty():
+        yield partial(click.echo, err=True)
+        return
+    from rich.console import Console  # noqa: PLC0415
+    from rich.live import Live  # noqa: PLC0415
+    from rich.text import Text  # noqa: PLC0415
+
+    console = Console(stderr=True)
+    with Live(get_renderable=lambda: Text(look()), console=console, transient=True):
+        yield lambda line: console.print(Text(line))

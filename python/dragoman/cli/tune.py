@@ -121,7 +121,8 @@ def _model_options(command: Callable[..., Any]) -> Callable[..., Any]:
     "--tuner",
     "-t",
     help="mert, smooth-mert, pro, mira, kbmira, adagrad, online, phrasal, risk or, with --model, lattice-mira or "
-    "samplerank; options after a colon: mert:starts=5,l2=0.1.  [default: mert; with --model smooth-mert]",
+    "samplerank; options after a colon: mert:starts=5,l2=0.1.  [default: mert; with --model smooth-mert, or "
+    "adagrad if there are --features]",
 )
 @click.option("--out", "-o", default="weights.toml", show_default=True, metavar="FILE", help="Where the weights go.")
 @click.option(
@@ -182,7 +183,7 @@ def tune(
     dragoman tune --model model --src dev.de --refs dev.en --tuner kbmira --out tuned
     dragoman translate --model model --weights tuned/weights.toml < test.de > test.out
     """
-    made = tuner_from(tuner or ("mert" if decoding["model"] is None else "smooth-mert"))
+    made = tuner_from(tuner or _usual(decoding))
     if decoding["model"] is not None:
         if lists or grid or bounds or trace:
             raise click.UsageError("--nbest, --sweep, --bound and --trace are for fixed lists, not for --model")
@@ -221,6 +222,13 @@ def tune(
         print_json(_as_dict(found, tried))
     else:
         _print(found, tried, form, out)
+
+
+def _usual(decoding: dict[str, Any]) -> str:
+    """The tuner where none is named: one for fixed lists, for rounds with a decoder, or for thousands of features."""
+    if decoding["model"] is None:
+        return "mert"
+    return "adagrad" if decoding["features"] else "smooth-mert"
 
 
 def _request(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import time
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import click
 import numpy as np
 
 from dragoman import curves, weights
+from dragoman.cli.progress import watch
 from dragoman.cli.show import print_json, print_table
 from dragoman.decode import Decoder, DecoderSource
 from dragoman.errors import InputError
@@ -19,7 +21,7 @@ from dragoman.model import file_hash
 from dragoman.own import load
 from dragoman.significance import Interval, Replications, replications
 from dragoman.tune import Judged, Plan, TunedSource, Tuner, tune_source
-from dragoman.types import Metric
+from dragoman.types import Metric, Weights
 
 __all__ = ["Request", "run"]
 
@@ -70,11 +72,7 @@ def run(request: Request, as_json: bool) -> None:
         _writable(folder)
         if request.replications > 1:
             click.echo(f"run {number + 1} of {request.replications}", err=True)
-        found = tune_source(
-            tuning, request.metric, request.tuner, start, replace(plan, seed=plan.seed + number),
-            held_out=held_out, folder=folder, resume=request.resume, about=_about(request, decoder),
-            progress=_teller(request.metric, plan.epochs),
-        )  # fmt: skip
+        found = _once(request, decoder, tuning, held_out, start, replace(plan, seed=plan.seed + number), folder)
         for warning in found.warnings:
             click.echo(f"dragoman: warning: {warning}", err=True)
         curves.save(found.records, folder, request.metric.name)
@@ -82,7 +80,24 @@ def run(request: Request, as_json: bool) -> None:
             words = held_out.source.best(found.weights).texts.to_list()
             write_text(folder / "held-out.txt", words if request.tokenized else decoder.text.after(words))
         results.append(found)
-    _tell(request, results, _spread(request, held_out, results), as_json)
+    _tell(request, results, _spread(request, held_out or tuning, results), as_json)
+
+
+def _once(
+    request: Request,
+    decoder: Decoder,
+    tuning: Judged,
+    held_out: Judged | None,
+    start: Weights,
+    plan: Plan,
+    folder: Path,
+) -> TunedSource:
+    course = _Course(decoder, request.metric, plan.epochs)
+    with watch(course.now) as say:
+        return tune_source(
+            tuning, request.metric, request.tuner, start, plan, held_out=held_out, folder=folder,
+            resume=request.resume, about=_about(request, decoder), progress=lambda record: say(course.ended(record)),
+        )  # fmt: skip
 
 
 def _judged(decoder: Decoder, src: str, refs: Sequence[str], size: int, tokenized: bool) -> Judged:
@@ -125,26 +140,55 @@ def _writable(folder: Path) -> None:
         raise InputError(f"{folder}: cannot be written: {error.strerror}", str(folder)) from None
 
 
-def _teller(metric: Metric, total: int) -> Callable[[dict[str, float]], None]:
-    """Tells each epoch in a line on standard error, with the time that is left if the others take as long."""
+class _Course:
+    """How far a run has come: a line for each epoch, and for those who watch one about the epoch under way."""
 
-    def tell(record: dict[str, float]) -> None:
-        epoch = int(record["epoch"])
-        parts = [f"epoch {epoch}/{total}", f"{metric.name} {record['score']:.2f}"]
+    def __init__(self, decoder: Decoder, metric: Metric, epochs: int) -> None:
+        self.decoder, self.metric, self.epochs = decoder, metric, epochs
+        self.epoch = -1
+        """The last one that ended; 0 is the scoring of the start weights."""
+        self.usual: tuple[int, float] | None = None
+        """Sentences and seconds of the last epoch."""
+        self._mark()
+
+    def _mark(self) -> None:
+        self.began, self.searched = time.monotonic(), self.decoder.searched
+
+    def ended(self, record: dict[str, float]) -> str:
+        """What came of an epoch, with the time that is left if the others take as long."""
+        self.epoch = int(record["epoch"])
+        parts = [f"epoch {self.epoch}/{self.epochs}", f"{self.metric.name} {record['score']:.2f}"]
         parts += [f"held-out {record['held_out']:.2f}"] if "held_out" in record else []
         if "nonzero" in record:
-            left = round(record["seconds"] * (total - epoch))
+            left = record["seconds"] * (self.epochs - self.epoch)
             parts += [f"{int(record['nonzero']):,} weights", f"{record['seconds']:.1f} s"]
-            parts += [f"at most {left // 60}:{left % 60:02} left"] if left else []
-        click.echo("  ".join(parts), err=True)
+            parts += [f"at most {_clock(left)} left"] if left >= 1 else []
+            self.usual = self.decoder.searched - self.searched, record["seconds"]
+        self._mark()
+        return "  ".join(parts)
 
-    return tell
+    def now(self) -> str:
+        """The epoch under way: sentences that were translated, and the time that is left for all epochs."""
+        if self.epoch == self.epochs:
+            return "scoring the result"
+        done, seconds = self.decoder.searched - self.searched, time.monotonic() - self.began
+        parts = [f"epoch {self.epoch + 1}/{self.epochs}", f"{done:,} sentences translated", _clock(seconds)]
+        if self.usual is not None:
+            count, duration = self.usual
+            parts[1] = f"{min(done, count):,} of {count:,} sentences translated"
+            left = duration * (self.epochs - self.epoch) - seconds
+            parts += [f"at most {_clock(left)} left"] if left >= 1 else []
+        return "  ".join(parts)
 
 
-def _spread(request: Request, held_out: Judged | None, results: Sequence[TunedSource]) -> Replications | None:
-    if held_out is None or len(results) < 2:
+def _clock(seconds: float) -> str:
+    return f"{round(seconds) // 60}:{round(seconds) % 60:02}"
+
+
+def _spread(request: Request, judged: Judged, results: Sequence[TunedSource]) -> Replications | None:
+    if len(results) < 2:
         return None
-    rows = np.array([held_out.statistics(request.metric, found.weights) for found in results])
+    rows = np.array([judged.statistics(request.metric, found.weights) for found in results])
     return replications(rows, request.metric)
 
 
@@ -168,7 +212,8 @@ def _tell(request: Request, results: Sequence[TunedSource], spread: Replications
         print_table([f"{name} run {number + 1}" if len(results) > 1 else name, "start", "end"], rows)
         click.echo(f"# {found.metric}|seed:{found.seed}|tuner:{found.tuner}|epoch:{found.best}")
     if spread is not None:
-        click.echo(f"held-out {name}: mean {spread.mean:.2f}, s.d. {spread.s_opt:.2f} over {len(results)} runs")
+        text = "held-out" if request.held_out else "tuning"
+        click.echo(f"{text} {name}: mean {spread.mean:.2f}, s.d. {spread.s_opt:.2f} over {len(results)} runs")
     if len(results) == 1:
         click.echo(curves.sketch(results[0].records))
     seconds = sum(found.seconds for found in results)
