@@ -256,6 +256,7 @@ def test_a_full_disk_is_told_and_nothing_is_lost(folder: Path, tmp_path: Path) -
 
 
 KILLED = [
+    "smooth-mert",
     "kbmira",
     "mert:starts=2",
     "adagrad:rate=0.2",

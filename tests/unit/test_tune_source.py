@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -97,6 +98,11 @@ def test_every_way_improves_and_repeats(tuner: Tuner, plan: Plan) -> None:
     found = tune_source(setting, METRIC, tuner, start(setting), plan)
     assert found.end.score > found.start.score + 0.02
     assert found.best > 0
+    for record in found.records[1:]:
+        assert {"score", "norm", "nonzero", "seconds", "decoding"} <= record.keys()
+        if record.get("new") != 0:  # a round that finds nothing new does not tune
+            assert {"oracle", "updating"} <= record.keys()
+            assert math.isfinite(record["loss"] if "loss" in record else record["objective"])
     again = tune_source(judged(), METRIC, tuner, start(setting), plan)
     assert np.array_equal(values(found), values(again))
 

@@ -76,8 +76,10 @@ class Rounds:
         moved = np.abs(unit(found) - unit(now.weights)).max()
         now.weights = found
         now.done = bool(moved < STILL)
+        last = tuned.trace[-1]
         return {
             "pool": self.pool.size, "new": fresh, "pool_score": tuned.end.score, "oracle": tuned.oracle,
+            "objective": last.get("objective", last["gain"]),  # what the tuner itself climbs or descends
             "empty": empty, "moved": float(moved), "decoding": round(decoded - began, 3),
             "updating": round(time.monotonic() - decoded, 3),
         }  # fmt: skip
