@@ -195,6 +195,35 @@ def test_replications_and_resuming(cli: Cli, folder: Path, tmp_path: Path) -> No
     assert code == 1 and "other inputs or options" in err
 
 
+def test_a_share_of_the_text_is_held_out(cli: Cli, folder: Path, tmp_path: Path) -> None:
+    out = tmp_path / "t"
+    options = ["--tuner", "adagrad", "--held-out", "0.25", "--replications", "2"]
+    code, shown, err = cli(*tune(folder, out, *options, "--json"))
+    assert code == 0, err
+    lines, apart = (name.read_text().splitlines() for name in (folder / "dev.de", out / "held-out.src"))
+    assert len(apart) == round(len(lines) / 4)
+    assert [line for line in lines if line in apart] == apart, "in order"
+    pairs = dict(zip(lines, (folder / "dev.en").read_text().splitlines(), strict=True))
+    assert (out / "held-out.ref.0").read_text().splitlines() == [pairs[line] for line in apart]
+    # The runs have the same split: their scores are those of `dragoman score` on what they left.
+    for number, run in enumerate(json.loads(shown)["runs"], 1):
+        output = str(out / f"run{number}" / "held-out.txt")
+        code, score, err = cli("score", output, "--refs", str(out / "held-out.ref.0"), "-m", "bleu:tokenize=none")
+        assert code == 0, err
+        assert f"{run['held_out']['score']:.2f}" in score
+    rest = {"dev.de": [line for line in lines if line not in apart]}
+    rest["dev.en"] = [pairs[line] for line in rest["dev.de"]]
+    given = ["--held-out", str(out / "held-out.src"), "--held-out-refs", str(out / "held-out.ref.0")]
+    command = tune(folder, tmp_path / "apart", "--tuner", "adagrad", *given)
+    for name, column in rest.items():
+        (tmp_path / name).write_text("\n".join(column) + "\n")
+        command[command.index(str(folder / name))] = str(tmp_path / name)
+    code, _, err = cli(*command)
+    assert code == 0, err
+    one, two = (weights.load(path / "weights.toml").to_dict() for path in (out / "run1", tmp_path / "apart"))
+    assert one == two
+
+
 def test_replications_without_held_out_text(cli: Cli, folder: Path, tmp_path: Path) -> None:
     code, out, err = cli(*tune(folder, tmp_path / "t", "--tuner", "adagrad", "--replications", "2", "--json"))
     assert code == 0, err
@@ -218,6 +247,8 @@ def test_errors_come_before_the_work(cli: Cli, folder: Path, tmp_path: Path) -> 
         ([*model, "--src", str(folder / "dev.de")], 2, "missing --refs"),
         ([*model, *dev, "--nbest", "x"], 2, "not for --model"),
         ([*model, *dev, "--held-out", "x"], 2, "--held-out-refs"),
+        ([*model, *dev, "--held-out", "0.2", "--held-out-refs", "x"], 2, "leave --held-out-refs out"),
+        ([*model, *dev, "--held-out", "0.001"], 1, "too few"),
         (
             [*model, "--src", str(tmp_path / "hole.de"), "--refs", str(tmp_path / "two.en")],
             1,

@@ -124,19 +124,27 @@ def _model_options(command: Callable[..., Any]) -> Callable[..., Any]:
     "samplerank; options after a colon: mert:starts=5,l2=0.1.  [default: mert; with --model smooth-mert, or "
     "adagrad if there are --features]",
 )
-@click.option("--out", "-o", default="weights.toml", show_default=True, metavar="FILE", help="Where the weights go.")
+@click.option(
+    "--out",
+    "-o",
+    default="weights.toml",
+    metavar="FILE",
+    help="Where the weights go; with --model a folder for all of the run.  [default: weights.toml; with --model tuned]",
+)
 @click.option(
     "--held-out",
     multiple=True,
     metavar="SHARE|FILE...",
-    help="Sentences to judge the result on: a share of the list (0.2), or lists of their own with --held-out-refs.",
+    help="Sentences to judge the result on (with --model, to choose the epoch by): a share of the list or text (0.2), "
+    "or others with --held-out-refs.",
 )
-@click.option("--held-out-refs", multiple=True, metavar="FILE...", help="References of the held-out lists.")
+@click.option("--held-out-refs", multiple=True, metavar="FILE...", help="References of the held-out lists or text.")
 @click.option(
     "--start",
     default="auto",
     show_default=True,
-    help="Start weights: a file, `ones`, `fit` (those that made the list), or `auto` (fit if it can, else ones).",
+    help="Start weights: a file, `ones`, `fit` (those that made the list), or `auto` (fit if it can, else ones); with "
+    "--model a file, or `auto`, the model's own.",
 )
 @click.option("--fix", "fixed", multiple=True, metavar="NAME...", help="Features whose weights stay as they start.")
 @click.option("--bound", "bounds", multiple=True, metavar="NAME=LOW:HIGH...", help="Bounds of weights: LM=0:1 or LM=0:")
@@ -253,7 +261,8 @@ def _request(
     )  # fmt: skip
     return tune_model.Request(
         decoding["model"], decoding["src"], refs, "tuned" if out == "weights.toml" else out, form, made, plan,
-        decoding["size"], decoding["replications"], held_out, held_out_refs, None if start == "auto" else start,
+        decoding["size"], decoding["replications"], _share(held_out) or held_out, held_out_refs,
+        None if start == "auto" else start,
         decoding["features"], decoding["threads"],
         {key: decoding[key] for key in ("stack", "pops") if decoding[key] is not None}, resume,
         own=decoding["own"], tokenized=decoding["tokenized"],

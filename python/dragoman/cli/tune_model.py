@@ -21,6 +21,7 @@ from dragoman.model import file_hash
 from dragoman.own import load
 from dragoman.significance import Interval, Replications, replications
 from dragoman.tune import Judged, Plan, TunedSource, Tuner, tune_source
+from dragoman.tune.base import set_apart
 from dragoman.types import Metric, Weights
 
 __all__ = ["Request", "run"]
@@ -39,7 +40,8 @@ class Request:
     plan: Plan
     size: int
     replications: int
-    held_out: Sequence[str] = ()
+    held_out: Sequence[str] | float = ()
+    """A source file in a list, or a share of the text."""
     held_out_refs: Sequence[str] = ()
     start: str | None = None
     features: str | None = None
@@ -52,20 +54,21 @@ class Request:
 
 def run(request: Request, as_json: bool) -> None:
     """Tunes, once or several times, and tells the result."""
+    text, other = _texts(request)
     extra = [feature for spec in request.own for feature in load(spec)]
     decoder = Decoder(request.model, features=request.features, threads=request.threads, extra=extra)
     decoder.search = replace(decoder.search, **(request.search or {}))
-    tuning = _judged(decoder, request.src, request.refs, request.size, request.tokenized)
-    if len(request.held_out) != bool(request.held_out_refs):
-        raise click.UsageError("a held-out text is one source file with its --held-out-refs")
-    held_out = (
-        _judged(decoder, request.held_out[0], request.held_out_refs, 1, request.tokenized) if request.held_out else None
-    )
+    tuning = _judged(decoder, text, request.size, request.tokenized)
+    held_out = _judged(decoder, other, 1, request.tokenized) if other else None
     unknown = [part.name for part in decoder.model.parts if part.kind == "unknown-penalty"]
     plan = replace(
         request.plan, fixed=(*request.plan.fixed, *(name for name in unknown if name not in request.plan.fixed))
     )
     start = weights.load(request.start) if request.start else decoder.weights
+    _writable(Path(request.out))
+    if other and isinstance(request.held_out, float):
+        for name, column in zip(["src", *(f"ref.{i}" for i in range(len(other) - 1))], other, strict=True):
+            write_text(Path(request.out) / f"held-out.{name}", column)
     results = []
     for number in range(request.replications):
         folder = Path(request.out) if request.replications == 1 else Path(request.out) / f"run{number + 1}"
@@ -100,24 +103,47 @@ def _once(
         )  # fmt: skip
 
 
-def _judged(decoder: Decoder, src: str, refs: Sequence[str], size: int, tokenized: bool) -> Judged:
-    """A text with its references, tokenised and cased as the model has it."""
-    if not refs:
+def _texts(request: Request) -> tuple[list[list[str]], list[list[str]] | None]:
+    """What to tune on and what to judge on: the source and its references."""
+    if not request.refs:
         raise click.UsageError("missing --refs: at least one reference file, e.g. --refs dev.en")
-    columns = read_parallel([src, *refs])
+    if isinstance(request.held_out, float):
+        if request.held_out_refs:
+            raise click.UsageError("a share of the text has its references already: leave --held-out-refs out")
+        columns = _columns(request.src, request.refs)
+        parts = set_apart(len(columns[0]), request.held_out, request.plan.seed)
+        rest, apart = ([[column[int(i)] for i in part] for column in columns] for part in parts)
+        return rest, apart
+    if len(request.held_out) != bool(request.held_out_refs):
+        raise click.UsageError(
+            "a held-out text is one source file with its --held-out-refs, or a share: --held-out 0.2"
+        )
+    other = _columns(request.held_out[0], request.held_out_refs) if request.held_out else None
+    return _columns(request.src, request.refs), other
+
+
+def _columns(src: str, refs: Sequence[str]) -> list[list[str]]:
+    columns = [column.to_list() for column in read_parallel([src, *refs])]
     empty = [i + 1 for i, line in enumerate(columns[0]) if not line.strip()]
     if empty:
         raise InputError(f"{src}:{empty[0]}: an empty line has nothing to tune on", src, empty[0])
-    source, *references = (column.to_list() for column in columns)
+    return columns
+
+
+def _judged(decoder: Decoder, columns: Sequence[list[str]], size: int, tokenized: bool) -> Judged:
+    """A text with its references, tokenised and cased as the model has it."""
+    source, *references = columns
     if not tokenized:
         source, references = decoder.text.before(source), [decoder.text.reference(column) for column in references]
     return Judged(DecoderSource(decoder, source, size), list(zip(*references, strict=True)))
 
 
-def _about(request: Request, decoder: Decoder) -> dict[str, str | int | bool]:
+def _about(request: Request, decoder: Decoder) -> dict[str, str | int | float | bool]:
     """What the result depends on, besides tuner and plan."""
     own = [spec.rpartition(":") for spec in request.own]
-    inputs = [request.src, *request.refs, *request.held_out, *request.held_out_refs]
+    share = request.held_out if isinstance(request.held_out, float) else 0.0
+    others = () if isinstance(request.held_out, float) else request.held_out
+    inputs = [request.src, *request.refs, *others, *request.held_out_refs]
     return {
         "model": decoder.model.signature,
         "features": request.features or "",
@@ -125,6 +151,7 @@ def _about(request: Request, decoder: Decoder) -> dict[str, str | int | bool]:
         "search": repr(decoder.search),
         "size": request.size,
         "tokenized": request.tokenized,
+        "held_out_share": share,
         "inputs": " ".join(file_hash(Path(path)) for path in inputs),
         "start": "model" if request.start is None else file_hash(Path(request.start)),
     }

@@ -13,9 +13,18 @@ from dragoman._core import best_per_group, dot_rows
 from dragoman.errors import InputError
 from dragoman.types import F64, I64, Candidates, Metric
 
-__all__ = ["Limits", "Memory", "Pool", "Session", "State", "Tuner"]
+__all__ = ["Limits", "Memory", "Pool", "Session", "State", "Tuner", "set_apart"]
 
 Memory = dict[str, F64 | I64 | int | float | str]
+
+
+def set_apart(sentences: int, share: float, seed: int) -> tuple[I64, I64]:
+    """Numbers of sentences in two parts, both in order: a random `share` of them is the second, the rest the first."""
+    count = round(share * sentences)
+    if not 0 < count < sentences:
+        raise InputError(f"{sentences} sentences are too few to set a share of {share} apart")
+    mixed = np.random.default_rng([seed, sentences]).permutation(sentences)
+    return np.sort(mixed[count:]), np.sort(mixed[:count])
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,11 +52,8 @@ class Pool:
 
     def split(self, share: float, seed: int) -> tuple[Pool, Pool]:
         """Two pools: the second has a random `share` of the sentences, the first the others, both in order."""
-        count = round(share * len(self.candidates))
-        if not 0 < count < len(self.candidates):
-            raise InputError(f"{len(self.candidates)} sentences are too few to set a share of {share} apart")
-        mixed = np.random.default_rng([seed, len(self.candidates)]).permutation(len(self.candidates))
-        return self.take(np.sort(mixed[count:])), self.take(np.sort(mixed[:count]))
+        rest, apart = set_apart(len(self.candidates), share, seed)
+        return self.take(rest), self.take(apart)
 
     @property
     def width(self) -> int:
