@@ -4,6 +4,7 @@ use crate::lbfgs::{self, Objective, Options, Outcome};
 use crate::lists::{Lists, sharded};
 use dragoman_base::random::{below, stream};
 use rayon::prelude::*;
+use std::cmp::Ordering;
 
 /// How pairs are drawn from the list of a sentence.
 #[derive(Debug, Clone, Copy)]
@@ -59,23 +60,42 @@ fn draw(s: usize, gains: &[f64], first: usize, sampling: &Sampling) -> Vec<(usiz
         return Vec::new();
     }
     let mut rng = stream(sampling.seed, (sampling.step << 32) ^ s as u64);
-    let mut accepted = Vec::new();
+    // Few of the draws are among the largest differences: from time to time the others go, and what comes later must
+    // be larger than all of them.
+    let room = sampling.keep.saturating_mul(4).max(1);
+    let mut accepted: Vec<Drawn> = Vec::with_capacity(room.min(sampling.draws));
+    let mut floor = 0.0;
     for turn in 0..sampling.draws {
         let (i, j) = (below(&mut rng, gains.len()), below(&mut rng, gains.len()));
         let difference = gains[i] - gains[j];
-        if difference.abs() >= sampling.threshold && difference != 0.0 {
+        let size = difference.abs();
+        if size >= sampling.threshold && size > floor {
             let (better, worse) = if difference > 0.0 { (i, j) } else { (j, i) };
-            accepted.push((difference.abs(), turn, (first + better, first + worse)));
+            accepted.push((size, turn, (first + better, first + worse)));
+            if accepted.len() == room {
+                keep_largest(&mut accepted, sampling.keep);
+                floor = accepted.iter().map(|entry| entry.0).fold(f64::INFINITY, f64::min);
+            }
         }
     }
-    // Largest difference first, the earlier draw of equals.
-    let by_difference = |a: &(f64, usize, _), b: &(f64, usize, _)| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1));
-    if accepted.len() > sampling.keep {
-        accepted.select_nth_unstable_by(sampling.keep, by_difference);
-        accepted.truncate(sampling.keep);
-    }
+    keep_largest(&mut accepted, sampling.keep);
     accepted.sort_unstable_by(by_difference);
     accepted.into_iter().map(|entry| entry.2).collect()
+}
+
+/// A pair with its difference in gain and the turn in which it was drawn.
+type Drawn = (f64, usize, (usize, usize));
+
+/// Largest difference first, the earlier draw of equals.
+fn by_difference(a: &Drawn, b: &Drawn) -> Ordering {
+    b.0.total_cmp(&a.0).then(a.1.cmp(&b.1))
+}
+
+fn keep_largest(accepted: &mut Vec<Drawn>, count: usize) {
+    if accepted.len() > count {
+        accepted.select_nth_unstable_by(count, by_difference);
+        accepted.truncate(count);
+    }
 }
 
 /// Penalties on the weights: `l2/2 |w|² + pull/2 |w − start|²`.
