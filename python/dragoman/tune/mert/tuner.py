@@ -85,8 +85,8 @@ class Mert:
     def smooth(cls) -> Mert:
         """For rounds with a decoder: noise takes the place of random starting points.
 
-        The best of many climbs fits the lists too well. One over a smooth surface, from the weights of the round
-        before, does better on other text (docs/results.md).
+        The best of many climbs can fit the lists too well. One over a smooth surface, from the weights of the round
+        before, did better on other text in most of our trials (docs/results.md).
         """
         return cls(starts=1, noise=0.1)
 
