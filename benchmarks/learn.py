@@ -21,11 +21,11 @@ from pathlib import Path
 import numpy as np
 
 from dragoman.metrics import Bleu
-from dragoman.tune.base import Limits, Pool, State, Tuner
-from dragoman.tune.mira import Mira
-from dragoman.tune.online import Online
-from dragoman.tune.pro import Pro
-from dragoman.tune.risk import Risk
+from dragoman.tuning import BatchTuner, Limits, Pool, State
+from dragoman.tuning.tuners.mira import Mira
+from dragoman.tuning.tuners.online import Online
+from dragoman.tuning.tuners.pro import Pro
+from dragoman.tuning.tuners.risk import Risk
 from dragoman.types import F64, Candidates, Features, Names, Texts
 
 SEED = 7
@@ -94,10 +94,10 @@ def forget_peak() -> None:
     Path("/proc/self/clear_refs").write_text("5")
 
 
-def run(tuner: Tuner, pool: Pool, steps: int | None = None) -> dict[str, float]:
+def run(tuner: BatchTuner, pool: Pool, steps: int | None = None) -> dict[str, float]:
     """Times a run from uniform weights."""
     begun = time.perf_counter()
-    session = tuner.session(pool, Limits.none(pool.width), SEED)
+    session = tuner.over(pool, Limits.none(pool.width), SEED)
     state: State = session.begin(np.full(pool.width, 0.1) if pool.width < 100 else np.zeros(pool.width))
     ready, worked, start = time.perf_counter(), time.process_time(), state.record["gain"]
     while not state.done and (steps is None or state.step < steps):

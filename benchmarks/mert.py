@@ -18,8 +18,8 @@ from pathlib import Path
 import numpy as np
 
 from dragoman.metrics import Bleu
-from dragoman.tune.base import Limits, Pool
-from dragoman.tune.mert import Mert
+from dragoman.tuning import Limits, Pool
+from dragoman.tuning.tuners.mert import Mert
 from dragoman.types import F64, Candidates, Features, Names, Texts
 
 
@@ -69,7 +69,7 @@ def bytes_of(pool: Pool) -> int:
 def run_ours(pool: Pool, tuner: Mert, seed: int) -> dict[str, float]:
     """Our side: BLEU before and after, seconds (wall and CPU), peak memory over that of the arrays."""
     wall, cpu = time.perf_counter(), time.process_time()
-    session = tuner.session(pool, Limits.none(pool.width), seed)
+    session = tuner.over(pool, Limits.none(pool.width), seed)
     state = session.begin(np.full(pool.width, 1.0 / pool.width))
     before = state.record["gain"]
     while not state.done:

@@ -26,8 +26,8 @@ import numpy as np
 from dragoman.decode import Decoder, DecoderSource
 from dragoman.files import read_parallel
 from dragoman.train import Options, train
-from dragoman.tune import SampleRank
-from dragoman.tune.samplerank import Pace, batches, metric_of
+from dragoman.tuning import SampleRank
+from dragoman.tuning.loops.chains import Pace, batches, metric_of
 
 SENTENCES, SHARDS, FEW = 1024, 16, 128
 """The authors' setting; and sentences, on two shards of the same size, that rates are measured on."""

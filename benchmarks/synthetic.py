@@ -21,11 +21,11 @@ import numpy as np
 import numpy.typing as npt
 
 from dragoman.metrics import External
-from dragoman.tune.base import Limits
-from dragoman.tune.mert.climb import Climb
-from dragoman.tune.mert.directions import ascend, strategies
-from dragoman.tune.mert.regularise import Plain
-from dragoman.tune.surface import Surface
+from dragoman.tuning import Limits
+from dragoman.tuning.tuners.mert.climb import Climb
+from dragoman.tuning.tuners.mert.directions import ascend, strategies
+from dragoman.tuning.tuners.mert.regularise import Plain
+from dragoman.tuning.tuners.mert.surface import Surface
 from dragoman.types import F64
 
 F32 = npt.NDArray[np.float32]

@@ -1,17 +1,18 @@
-"""Tuning with the decoder in the loop: seconds an epoch, the share of decoding, the second thread's worth. Prints JSON.
+"""Tuning with the decoder in the loop: whole runs, from start to verdict. Prints JSON.
 
-    python benchmarks/tune.py [--model MODEL] [--sentences 1014] [--repeats 2] [--only adagrad]
+    python benchmarks/tune.py [--model MODEL] [--sentences 1014] [--rounds 3] [--repeats 2] [--only adagrad]
 
 multi30k, German to English; the model is one that `dragoman train` made of it, and is trained first if none is given.
-For each tuner: wall and CPU seconds of an epoch on one thread and on two, without the scoring that follows it, and the
-share of decoding in what its threads did. `lists` is pure decoding with n-best lists of the same size: what the epochs
-of AdaGrad are compared with. One thread and two are measured in turn, and the best of each counts. On a busy machine
-compare CPU seconds.
+For each tuner: wall and CPU seconds of a run on one thread and on two (the model is open already), passes over the
+tuning text, the score at its end, and the share of decoding in what its threads did. `lists` is pure decoding with
+n-best lists of the same size, once for each pass: what the runs of AdaGrad are compared with. One thread and two are
+measured in turn, and the best of each counts. On a busy machine compare CPU seconds.
 """
 
 from __future__ import annotations
 
 import json
+import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,9 +22,7 @@ from _multi30k import model_of, options, read
 from dragoman.decode import Decoder, DecoderSource
 from dragoman.engine import engine_of
 from dragoman.metrics import Bleu
-from dragoman.tune import Judged, Plan, Tuner, tuner_from
-from dragoman.tune.folder import Epochs, Folder
-from dragoman.tune.source import loop_of
+from dragoman.tuning import Problem, Tuner, adjusted, tune, tuner_from
 
 TUNERS = {
     "mert": ("mert:starts=5", ""),
@@ -35,6 +34,7 @@ TUNERS = {
     "adagrad": ("adagrad", ""),
     "adagrad pt,al,lo": ("adagrad", "pt,al,lo"),
     "adagrad sparse-hrm": ("adagrad", "sparse-hrm"),
+    "samplerank": ("samplerank:samples=50,burn_in=20", ""),
 }
 
 
@@ -46,37 +46,38 @@ class Setting:
     source: list[str]
     references: Sequence[Sequence[str]]
     size: int
+    rounds: int
 
-    def judged(self, features: str, threads: int) -> Judged:
+    def open(self, features: str, threads: int) -> DecoderSource:
         """The text with a decoder of its own."""
         decoder = Decoder(self.model, features=features or None, threads=threads)
-        return Judged(DecoderSource(decoder, self.source, self.size), self.references)
+        return DecoderSource(decoder, self.source, self.size)
 
 
 def timed(setting: Setting, tuner: Tuner, features: str, threads: int) -> dict[str, float]:
-    """The second epoch: the first one meets all rules and names for the first time."""
-    judged = setting.judged(features, threads)
-    plan = Plan(engine=engine_of(threads), shards=threads)
-    loop = loop_of(judged, Bleu(tokenize="none"), tuner, plan, Folder(None, {}))
-    names = judged.source.names
-    now = Epochs(names, judged.source.decoder.weights.align(names))  # type: ignore[attr-defined]
-    loop.begin(now)
-    loop.epoch(now)
-    now.epoch += 1
-    wall, cpu = time.perf_counter(), time.process_time()
-    record = loop.epoch(now)
-    wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
-    share = record["decoding"] / (record["decoding"] + record.get("updating", 0.0))
-    return {"wall": round(wall, 2), "cpu": round(cpu, 2), "decoding": round(share, 3)}
+    """One run on so many threads."""
+    source = setting.open(features, threads)
+    if hasattr(tuner, "shards"):
+        tuner = adjusted(tuner, {"shards": threads}) if getattr(tuner, "online", False) else tuner
+    with tempfile.TemporaryDirectory() as folder:
+        wall, cpu = time.perf_counter(), time.process_time()
+        problem = Problem.of_source(source, setting.references, Bleu(tokenize="none"))
+        found = tune(problem, tuner, rounds=setting.rounds, engine=engine_of(threads), run=Path(folder))
+        wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+    sums = {key: sum(record.get(key, 0.0) for record in found.trace) for key in ("decoding", "updating")}
+    share = sums["decoding"] / max(sum(sums.values()), 1e-9)
+    return {
+        "wall": round(wall, 2), "cpu": round(cpu, 2), "passes": found.passes, "decoding": round(share, 3),
+        "score": round(found.end.score, 2), "steps": found.steps,
+    }  # fmt: skip
 
 
 def lists(setting: Setting, features: str) -> float:
     """CPU seconds of pure decoding with n-best lists, on one thread."""
-    judged = setting.judged(features, 1)
-    weights = judged.source.decoder.weights  # type: ignore[attr-defined]
-    judged.source.candidates(range(len(setting.source)), weights, 1)
+    source = setting.open(features, 1)
+    source.candidates(range(len(setting.source)), source.weights, 1)
     start = time.process_time()
-    judged.source.candidates(range(len(setting.source)), weights, 1)
+    source.candidates(range(len(setting.source)), source.weights, 1)
     return time.process_time() - start
 
 
@@ -89,12 +90,13 @@ def measure(setting: Setting, repeats: int, only: str) -> dict[str, dict[str, fl
         tuner = tuner_from(spec)
         runs = [[timed(setting, tuner, features, threads) for threads in (1, 2)] for _ in range(repeats)]
         one, two = (min(tries, key=lambda run: run["wall"]) for tries in zip(*runs, strict=True))
-        figures = {"one_wall": one["wall"], "one_cpu": one["cpu"], "two_wall": two["wall"], "decoding": one["decoding"]}
+        figures = {**one, "one_wall": one["wall"], "one_cpu": one["cpu"], "two_wall": two["wall"]}
         figures["second_thread"] = round(one["wall"] / two["wall"], 2)
         if name.startswith("adagrad"):
-            figures["over_lists"] = round(one["cpu"] / min(lists(setting, features) for _ in range(repeats)), 3)
-        report[name] = figures
-        print(name, json.dumps(figures), flush=True)
+            pure = min(lists(setting, features) for _ in range(repeats))
+            figures["over_lists"] = round(one["cpu"] / (pure * one["passes"]), 3)
+        report[name] = {key: value for key, value in figures.items() if key not in {"wall", "cpu"}}
+        print(name, json.dumps(report[name]), flush=True)
     return report
 
 
@@ -102,13 +104,15 @@ def main() -> None:
     """Measure and print."""
     parser = options(__doc__, sentences=1014)
     parser.add_argument("--size", type=int, default=100, help="candidates of each sentence")
+    parser.add_argument("--rounds", type=int, default=3, help="rounds or epochs of each run")
     parser.add_argument("--repeats", type=int, default=2, help="how often each is measured")
     parser.add_argument("--only", default="", help="only tuners whose names start so")
     wanted = parser.parse_args()
     source = read("val.de", wanted.sentences)
     references = [(line,) for line in read("val.en", wanted.sentences)]
     with model_of(wanted.model) as model:
-        print(json.dumps(measure(Setting(model, source, references, wanted.size), wanted.repeats, wanted.only)))
+        setting = Setting(model, source, references, wanted.size, wanted.rounds)
+        print(json.dumps(measure(setting, wanted.repeats, wanted.only)))
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ import numpy as np
 from dragoman.files import read_parallel
 from dragoman.metrics import Chrf, metric_from
 from dragoman.significance import paired_permutation
-from dragoman.tune import Pool, tune_pool, tuner_from
+from dragoman.tuning import Pool, Problem, tune, tuner_from
 from dragoman.types import F64, Candidates, Features, Hypotheses, Metric, Names, Texts
 
 N_GRAMS = (1, 2, 3, 4)
@@ -106,7 +106,8 @@ def main() -> None:
     candidates = candidate_lists(outputs, source, systems)
     pool = Pool.judge(candidates, list(zip(*refs, strict=True)), metric)
     tuning, test = pool.split(0.5, seed=1)
-    tuned = tune_pool(tuning, tuner_from(arguments.tuner), held_out=test, seed=1)
+    problem = Problem.of_pool(tuning, held_out=Problem.of_pool(test))
+    tuned = tune(problem, tuner_from(arguments.tuner), seed=1)
     # The single system is chosen on the tuning half too: choosing it on the test half would be a privilege.
     chosen = best_single(tuning, systems, metric)[0]
     rows = test.statistics.reshape(len(test.candidates), len(systems), -1)[:, systems.index(chosen)]

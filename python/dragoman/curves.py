@@ -35,10 +35,10 @@ def save(records: Sequence[Mapping[str, float]], folder: Path, metric: str) -> P
     FigureCanvasAgg(figure)
     axes = figure.subplots()
     for key, title in (("score", "tuning"), ("held_out", "held-out"), ("oracle", "oracle")):
-        points = [(record["epoch"], record[key]) for record in records if key in record]
+        points = [(record["step"], record[key]) for record in records if key in record]
         if points:
             axes.plot(*zip(*points, strict=True), marker="o", markersize=3, label=title)
-    axes.set_xlabel("epoch")
+    axes.set_xlabel("step")
     axes.set_ylabel(metric)
     axes.legend()
     path = folder / "curve.png"

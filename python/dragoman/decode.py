@@ -26,7 +26,8 @@ from dragoman.features import extended
 from dragoman.model import Model, Option, Part, is_file
 from dragoman.own import RuleFeature, StateFeature
 from dragoman.text import Preparation
-from dragoman.tune.samplerank import Pace, Ranked, SampleRank
+from dragoman.tuning.loops.chains import Pace, Ranked
+from dragoman.tuning.tuners.samplerank import SampleRank
 from dragoman.types import F64, I64, Candidates, Features, Hypotheses, Lattices, Metric, Names, Texts, Weights
 
 __all__ = ["Arc", "Decoder", "DecoderSource", "Demands", "Derivation", "Lattice", "Phrase", "Search", "mbr"]
@@ -431,9 +432,19 @@ class DecoderSource:
         ids = Texts([str(number) for number in numbers])
         return Lattices(ids, nodes, starts, tails, heads, texts, Features(self.names, rows, columns, values))
 
-    def best(self, weights: Weights) -> Hypotheses:
+    @property
+    def weights(self) -> Weights:
+        """The decoder's own: where tuning starts, unless told otherwise."""
+        return self.decoder.weights
+
+    def may_have(self, name: str) -> bool:
+        """Whether a feature of this name may be met."""
+        return self.decoder._system.unknown(Names([name])) is None
+
+    def best(self, weights: Weights, threads: int | None = None) -> Hypotheses:
         """The best translation of every line."""
-        return Hypotheses.one_each(self.decoder._run(self.lines, weights, self.decoder._settings(), None).texts)
+        settings = self.decoder._settings()
+        return Hypotheses.one_each(self.decoder._run(self.lines, weights, settings, None, threads=threads).texts)
 
     def ranker(self, references: Sequence[Sequence[str]], lowercase: bool) -> DecoderRanker:
         """The text with its references, ready for SampleRank."""
@@ -466,6 +477,7 @@ class DecoderRanker:
         tuner: SampleRank,
         seed: int,
         first: int,
+        threads: int | None = None,
     ) -> Ranked:
         """One epoch of all chains; options are chosen under `weights`, and `start` is where chains begin."""
         search = self.decoder.search
@@ -477,7 +489,7 @@ class DecoderRanker:
         ready = self.decoder._native_weights(weights)
         sizes = (pace.squares, pace.metric.ravel(), pace.energy)
         (mixed, collected, squares, information), figures = self._native.epoch(
-            ready, start, sizes, list(fixed), dealt, ranking, seed, first, self.decoder.threads
+            ready, start, sizes, list(fixed), dealt, ranking, seed, first, threads or self.decoder.threads
         )
         return Ranked(mixed, collected, squares, information, figures)
 

@@ -19,14 +19,16 @@ from os import PathLike
 import numpy as np
 
 from dragoman.decode import Decoder
-from dragoman.engine import Engine
+from dragoman.engine import Engine, Serial
 from dragoman.errors import OptionError, TuningError
 from dragoman.metrics import External
 from dragoman.model import Model
 from dragoman.own import RuleFeature, StateFeature
-from dragoman.tune.base import Limits, Pool, State, Tuner
-from dragoman.tune.checkpoint import decode_state, encode_state
-from dragoman.tune.run import tune_pool
+from dragoman.tuning.driver import tune
+from dragoman.tuning.limits import NamedLimits
+from dragoman.tuning.pool import Pool
+from dragoman.tuning.problem import Problem, Session, Tuner
+from dragoman.tuning.state import State, decode_state, encode_state
 from dragoman.types import F64, Candidates, Features, Hypotheses, Metric, Names, Texts, Weights
 
 __all__ = ["LawBroken", "check_engine", "check_feature", "check_metric", "check_tuner", "planted_pool"]
@@ -221,29 +223,32 @@ def check_tuner(tuner: Tuner, *, order_invariant: bool = False, scale_invariant:
         _law(abs(other - after) < 1e-6, "the scale of features changes nothing", (after, other))
 
 
-def _finish(tuner: Tuner, pool: Pool, start: F64, seed: int, limits: Limits | None = None) -> State:
-    session = tuner.session(pool, limits or Limits.none(pool.width), seed)
+def _finish(tuner: Tuner, pool: Pool, start: F64, seed: int, limits: NamedLimits | None = None) -> State:
+    session = _session(tuner, pool, seed, limits)
     state = session.begin(start)
     while not state.done:
         state = session.step(state)
     return state
 
 
+def _session(tuner: Tuner, pool: Pool, seed: int, limits: NamedLimits | None = None) -> Session:
+    return tuner.session(Problem.of_pool(pool, limits=limits), Serial(), seed)
+
+
 def _check_resume(tuner: Tuner, pool: Pool, start: F64, end: State) -> None:
     """After every step the run is killed, and goes on in a new session from what was saved."""
-    limits = Limits.none(pool.width)
-    state = tuner.session(pool, limits, 1).begin(start.copy())
+    names = pool.candidates.features.names
+    state = _session(tuner, pool, 1).begin(start.copy())
     for _ in range(1000):
         if state.done:
             break
-        state = tuner.session(pool, limits, 1).step(decode_state(encode_state(state)))
+        state = _session(tuner, pool, 1).step(decode_state(encode_state(state, names), names))
     _law(np.array_equal(state.weights, end.weights), "a run resumes bit for bit", state.weights - end.weights)
 
 
 def _check_limits(tuner: Tuner, pool: Pool, start: F64) -> None:
-    limits = Limits.none(pool.width)
-    limits.lower[0] = limits.upper[0] = start[0]
-    limits.lower[1], limits.upper[1] = 0.05, 0.2
+    names = pool.candidates.features.names
+    limits = NamedLimits(bounds={names[0]: (start[0], start[0]), names[1]: (0.05, 0.2)})
     found = _finish(tuner, pool, start, 1, limits).weights
     _law(found[0] == start[0], "a fixed weight stays", found[0])
     _law(0.05 <= found[1] <= 0.2, "a bounded weight stays inside its bounds", found[1])
@@ -252,10 +257,11 @@ def _check_limits(tuner: Tuner, pool: Pool, start: F64) -> None:
 def _check_refusal(tuner: Tuner) -> None:
     pool, _ = planted_pool(flat=True)
     try:
-        found = tune_pool(pool, tuner, start=Weights(pool.candidates.features.names, np.full(pool.width, 0.1)))
+        start = Weights(pool.candidates.features.names, np.full(pool.width, 0.1))
+        found = tune(Problem.of_pool(pool), tuner, start=start)
     except TuningError:
         return
-    _law(False, "a pool that teaches nothing is no success", found.weights.values)
+    _law(False, "a pool with nothing to learn from is no success", found.weights.values)
 
 
 def _doubled(pool: Pool) -> Pool:

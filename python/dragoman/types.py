@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -17,15 +17,18 @@ __all__ = [
     "I64",
     "U32",
     "Candidates",
+    "Chains",
     "Features",
+    "Forests",
     "Hypotheses",
-    "LatticeSource",
     "Lattices",
+    "Lists",
     "Metric",
     "Names",
     "References",
     "Source",
     "Texts",
+    "Translator",
     "Weights",
 ]
 
@@ -267,35 +270,58 @@ class Metric(Protocol):
 
 @runtime_checkable
 class Source(Protocol):
-    """Sentences whose candidates depend on the weights: our decoder over a text, or any other system behind a call."""
+    """Sentences to translate, by our decoder or any other system behind a call.
+
+    What it can give, its protocol says: `Lists`, `Forests`, `Chains`. A source with the attribute `fixed = True` gives
+    the same candidates under all weights, as a file of lists does.
+    """
 
     @property
     def names(self) -> Names:
-        """The names of all features met so far; it may grow with every call of `candidates`."""
+        """The names of all features met so far; it may grow with every call."""
         ...
 
     def __len__(self) -> int:
         """Number of sentences."""
         ...
 
+
+@runtime_checkable
+class Lists(Source, Protocol):
+    """A source that gives n-best lists, which depend on the weights."""
+
     def candidates(self, sentences: Sequence[int], weights: Weights, threads: int | None = None) -> Candidates:
-        """The candidates of some sentences, by number, under the weights; `ids` are the numbers as text.
+        """The candidates of some sentences, by number, under the weights, best first; `ids` are the numbers as text.
 
         The result must not depend on `threads` (all cores if None). Several threads may call at once.
         """
         ...
 
-    def best(self, weights: Weights) -> Hypotheses:
+
+@runtime_checkable
+class Translator(Source, Protocol):
+    """A source that gives the best translation alone, in less time than a list."""
+
+    def best(self, weights: Weights, threads: int | None = None) -> Hypotheses:
         """The best translation of every sentence, in order; an empty text where there is none."""
         ...
 
 
 @runtime_checkable
-class LatticeSource(Source, Protocol):
-    """A source that can give whole lattices instead of lists, for tuners that ask for them."""
+class Forests(Source, Protocol):
+    """A source that gives hypergraphs; lattices, where each edge has one tail, are all there is so far."""
 
     def lattices(
         self, sentences: Sequence[int], weights: Weights, density: float = 0.0, threads: int | None = None
     ) -> Lattices:
         """The lattices of some sentences, pruned to about `density` arcs for each source word (0: not at all)."""
+        ...
+
+
+@runtime_checkable
+class Chains(Source, Protocol):
+    """A source whose derivations can be sampled (see `dragoman.tuning.loops.chains`)."""
+
+    def ranker(self, references: Sequence[Sequence[str]], lowercase: bool) -> Any:
+        """Gets ready for SampleRank."""
         ...

@@ -7,9 +7,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
+from dragoman.engine import Engine
 from dragoman.testing import LawBroken, check_tuner
-from dragoman.tune import (
+from dragoman.tuning import (
     TUNERS,
+    BatchTuner,
     LatticeMira,
     Limits,
     Mert,
@@ -63,14 +65,14 @@ def test_every_registered_tuner_is_checked_above() -> None:
 
 
 @dataclass(frozen=True)
-class Broken:
+class Broken(BatchTuner):
     """A tuner that climbs a little each step, and breaks one law if told to."""
 
     breaks: str = ""
     name: str = "broken"
     never_worse: bool = True
 
-    def session(self, pool: Pool, limits: Limits, seed: int) -> Session:
+    def over(self, pool: Pool, limits: Limits, seed: int, engine: Engine | None = None) -> Session:
         return BrokenSession(self, pool, limits, seed)
 
 
@@ -101,7 +103,7 @@ class BrokenSession:
         if breaks == "nan":
             best = best * np.nan
         done = (self.steps_so_far if breaks == "resume" else state.step + 1) >= 4
-        return State(best, state.step + 1, done, {}, dict(state.record))
+        return State(best, state.step + 1, done, record=dict(state.record))
 
 
 def test_a_tuner_of_your_own() -> None:

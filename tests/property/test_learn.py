@@ -18,11 +18,11 @@ from hypothesis import strategies as st
 
 from dragoman.errors import OptionError
 from dragoman.metrics import Bleu
-from dragoman.tune.base import Limits, Pool, State, Tuner
-from dragoman.tune.mira import Mira
-from dragoman.tune.online import Online
-from dragoman.tune.pro import Pro
-from dragoman.tune.risk import Risk
+from dragoman.tuning import BatchTuner, Limits, Pool, State
+from dragoman.tuning.tuners.mira import Mira
+from dragoman.tuning.tuners.online import Online
+from dragoman.tuning.tuners.pro import Pro
+from dragoman.tuning.tuners.risk import Risk
 from dragoman.types import F64, Candidates, Features, Metric, Names, References, Texts
 
 
@@ -90,7 +90,7 @@ def errors_pool(seed: int, sizes: Sequence[int]) -> Pool:
     return replace(pool, metric=Errors(), statistics=np.column_stack([rates * length, length]))
 
 
-TUNERS: dict[str, Tuner] = {
+TUNERS: dict[str, BatchTuner] = {
     "pro": Pro(pairs=200, keep=20, iterations=3, psi=0.5),
     "mira-corpus": Mira(epochs=4, c=0.1),
     "mira-sentence": Mira(epochs=4, gain="sentence", c=0.1),
@@ -107,19 +107,19 @@ TUNERS: dict[str, Tuner] = {
 
 
 @pytest.fixture(params=sorted(TUNERS), name="tuner")
-def _tuner(request: pytest.FixtureRequest) -> Tuner:
+def _tuner(request: pytest.FixtureRequest) -> BatchTuner:
     return TUNERS[request.param]
 
 
-def run(tuner: Tuner, pool: Pool, limits: Limits | None = None, start: F64 | None = None, seed: int = 5) -> State:
-    session = tuner.session(pool, limits or Limits.none(pool.width), seed)
+def run(tuner: BatchTuner, pool: Pool, limits: Limits | None = None, start: F64 | None = None, seed: int = 5) -> State:
+    session = tuner.over(pool, limits or Limits.none(pool.width), seed)
     state = session.begin(np.full(pool.width, 0.01) if start is None else start)
     while not state.done:
         state = session.step(state)
     return state
 
 
-def test_planted_weights_are_found(tuner: Tuner) -> None:
+def test_planted_weights_are_found(tuner: BatchTuner) -> None:
     pool = planted(1, [30] * 40)
     state = run(tuner, pool)
     start, best = pool.corpus_gain(np.full(6, 0.01)), pool.corpus_gain(np.linspace(-1, 1, 6))
@@ -128,7 +128,7 @@ def test_planted_weights_are_found(tuner: Tuner) -> None:
     assert state.record["informative"] > 0.9
 
 
-def test_lower_is_better_and_fractional(tuner: Tuner) -> None:
+def test_lower_is_better_and_fractional(tuner: BatchTuner) -> None:
     if isinstance(tuner, Pro):
         tuner = replace(tuner, threshold=0.01)
     pool = errors_pool(2, [20] * 30)
@@ -138,7 +138,7 @@ def test_lower_is_better_and_fractional(tuner: Tuner) -> None:
     assert state.record["gain"] > start + 0.7 * (best - start)
 
 
-def test_sparse_and_mixed_features(tuner: Tuner) -> None:
+def test_sparse_and_mixed_features(tuner: BatchTuner) -> None:
     pool = planted(3, [20] * 40, width=12, sparse=True)
     dense = replace(pool, candidates=lists_of([20] * 40, pool.dense))
     state = run(tuner, pool)
@@ -146,13 +146,13 @@ def test_sparse_and_mixed_features(tuner: Tuner) -> None:
     assert np.allclose(state.weights, run(tuner, dense).weights, rtol=1e-6, atol=1e-8)
 
 
-def test_limits_hold_and_fixed_weights_never_move(tuner: Tuner) -> None:
+def test_limits_hold_and_fixed_weights_never_move(tuner: BatchTuner) -> None:
     pool = planted(4, [15] * 20)
     lower, upper = np.full(6, -np.inf), np.full(6, np.inf)
     lower[0], upper[5] = -0.05, 0.07
     lower[1] = upper[1] = 0.3
     limits = Limits(lower, upper)
-    session = tuner.session(pool, limits, 5)
+    session = tuner.over(pool, limits, 5)
     state = session.begin(np.full(6, 0.01))
     while not state.done:
         state = session.step(state)
@@ -164,38 +164,39 @@ def test_limits_hold_and_fixed_weights_never_move(tuner: Tuner) -> None:
 
 def pack(state: State) -> bytes:
     """A state as bytes and back, as a checkpoint file would hold it."""
-    tag = {"f": np.float64, "i": np.int64}
-    memory = {k: [v.dtype.kind, v.tobytes()] if isinstance(v, np.ndarray) else v for k, v in state.memory.items()}
-    assert all(v[0] in tag for v in memory.values() if isinstance(v, list))
-    return msgspec.msgpack.encode([state.weights.tobytes(), state.step, state.done, memory, state.record])
+    arrays = [{k: [v.dtype.kind, v.tobytes()] for k, v in slot.items()} for slot in (state.features, state.rows)]
+    assert all(v[0] in {"f", "i"} for slot in arrays for v in slot.values())
+    return msgspec.msgpack.encode(
+        [state.weights.tobytes(), state.step, state.done, *arrays, state.numbers, state.record]
+    )
 
 
 def unpack(data: bytes) -> State:
-    weights, step, done, memory, record = msgspec.msgpack.decode(data)
+    weights, step, done, features, rows, numbers, record = msgspec.msgpack.decode(data)
     kinds = {"f": np.float64, "i": np.int64}
-    arrays: dict[str, Any] = {
-        k: np.frombuffer(v[1], kinds[v[0]]) if isinstance(v, list) else v for k, v in memory.items()
-    }
-    return State(np.frombuffer(weights, np.float64), step, done, arrays, record)
+    slots: list[dict[str, Any]] = [
+        {k: np.frombuffer(v[1], kinds[v[0]]) for k, v in slot.items()} for slot in (features, rows)
+    ]
+    return State(np.frombuffer(weights, np.float64), step, done, slots[0], slots[1], numbers, record=record)
 
 
-def test_a_saved_state_resumes_bit_for_bit(tuner: Tuner) -> None:
+def test_a_saved_state_resumes_bit_for_bit(tuner: BatchTuner) -> None:
     pool = planted(5, [15] * 20)
-    state = tuner.session(pool, Limits.none(6), 9).begin(np.full(6, 0.01))
+    state = tuner.over(pool, Limits.none(6), 9).begin(np.full(6, 0.01))
     while not state.done:
         saved = pack(state)
-        state = tuner.session(pool, Limits.none(6), 9).step(unpack(saved))
+        state = tuner.over(pool, Limits.none(6), 9).step(unpack(saved))
         assert pack(unpack(saved)) == saved
     assert pack(state) == pack(run(tuner, pool, seed=9))
 
 
-def test_another_seed_is_another_run(tuner: Tuner) -> None:
+def test_another_seed_is_another_run(tuner: BatchTuner) -> None:
     pool = planted(5, [15] * 20)
     same = np.array_equal(run(tuner, pool, seed=1).weights, run(tuner, pool, seed=2).weights)
     assert same == isinstance(tuner, Risk)
 
 
-def test_equal_gains_are_no_success(tuner: Tuner) -> None:
+def test_equal_gains_are_no_success(tuner: BatchTuner) -> None:
     pool = planted(6, [5] * 4)
     flat = replace(pool, statistics=np.tile([10.0, 11, 5, 4, 3, 2, 10, 9, 8, 7], (20, 1)))
     state = run(tuner, flat)
@@ -206,20 +207,20 @@ def test_equal_gains_are_no_success(tuner: Tuner) -> None:
 
 @settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(sizes=st.lists(st.integers(0, 4), max_size=6), seed=st.integers(0, 2**70), sparse=st.booleans())
-def test_any_lists_end_in_finite_weights(tuner: Tuner, sizes: list[int], seed: int, sparse: bool) -> None:
+def test_any_lists_end_in_finite_weights(tuner: BatchTuner, sizes: list[int], seed: int, sparse: bool) -> None:
     pool = planted(seed % 2**32, sizes, sparse=sparse)
     state = run(tuner, pool, seed=seed)
     assert np.isfinite(state.weights).all()
     assert all(np.isfinite(v) for v in state.record.values())
 
 
-def test_numbers_that_are_not_finite_are_refused(tuner: Tuner) -> None:
+def test_numbers_that_are_not_finite_are_refused(tuner: BatchTuner) -> None:
     pool = planted(7, [3, 3])
     pool.candidates.features.values[7] = np.nan
     with pytest.raises(OptionError, match=r"feature 1 of candidate 1 \(sentence 0\)"):
-        tuner.session(pool, Limits.none(6), 1)
+        tuner.over(pool, Limits.none(6), 1)
     with pytest.raises(OptionError, match="finite"):
-        tuner.session(planted(7, [3, 3]), Limits.none(6), 1).begin(np.full(6, np.nan))
+        tuner.over(planted(7, [3, 3]), Limits.none(6), 1).begin(np.full(6, np.nan))
 
 
 def test_never_worse_is_kept() -> None:

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from dragoman._core import best_per_group
 from dragoman.metrics import Bleu, External
-from dragoman.tune.base import Limits
-from dragoman.tune.mert.climb import Climb
-from dragoman.tune.mert.regularise import L0, L2, L2Fixed, L2Normalised, Plain, Regulariser
-from dragoman.tune.surface import Direction, Surface
+from dragoman.tuning import Limits
+from dragoman.tuning.tuners.mert.climb import Climb
+from dragoman.tuning.tuners.mert.regularise import L0, L2, L2Fixed, L2Normalised, Plain, Regulariser
+from dragoman.tuning.tuners.mert.surface import Direction, Surface
 from dragoman.types import F64, I64, Metric
 
 SEEDS = st.integers(0, 2**32 - 1)

@@ -13,15 +13,16 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.runs import Judged, Plan, tune_source
 
 from dragoman._core import LatticePool
+from dragoman.engine import Serial
 from dragoman.errors import InputError, OptionError, TuningError
 from dragoman.metrics import Bleu, Chrf
-from dragoman.tune import Judged, LatticeMira, Mira, Plan, TunedSource, tune_source, tuner_from
-from dragoman.tune.folder import Epochs
-from dragoman.tune.lattices import LatticeRounds
-from dragoman.tune.parade import _first_best
-from dragoman.tune.paths import Paths
+from dragoman.tuning import LatticeMira, Mira, Tuned, tuner_from
+from dragoman.tuning.loops.forests import LatticeRounds
+from dragoman.tuning.loops.online_mira import _first_best
+from dragoman.tuning.loops.paths import Paths
 from dragoman.types import F64, Candidates, Features, Hypotheses, Lattices, Names, Texts, Weights
 
 METRIC = Bleu(tokenize="none")
@@ -92,7 +93,7 @@ class NetSource:
         values = weights.align(self.names)
         return sorted(self.nets[sentence].paths, key=lambda path: -float(path[1] @ values))
 
-    def best(self, weights: Weights) -> Hypotheses:
+    def best(self, weights: Weights, threads: int | None = None) -> Hypotheses:
         return Hypotheses.one_each([self._sorted(s, weights)[0][0] for s in range(len(self))])
 
     def lattices(
@@ -114,7 +115,7 @@ def start(setting: Judged) -> Weights:
     return Weights(setting.source.names, np.array([0.1, 0.1, 0.1]))
 
 
-def values(found: TunedSource) -> F64:
+def values(found: Tuned) -> F64:
     return found.weights.align(found.weights.names)
 
 
@@ -247,7 +248,7 @@ def test_a_killed_run_goes_on_to_the_same_end(tuner: LatticeMira, at: int, tmp_p
     whole = tune_source(judged(), METRIC, tuner, start(judged()), plan, folder=tmp_path / "whole")
 
     def kill(record: dict[str, float]) -> None:
-        if record["epoch"] == at:
+        if record["step"] == at:
             raise Killed
 
     folder = tmp_path / "run"
@@ -258,7 +259,7 @@ def test_a_killed_run_goes_on_to_the_same_end(tuner: LatticeMira, at: int, tmp_p
     kept = [json.loads(line) for line in (folder / "trace.jsonl").read_text().splitlines()]
     timeless = [{k: v for k, v in r.items() if k not in {"seconds", "decoding", "updating"}} for r in kept]
     assert timeless == [
-        {k: v for k, v in r.items() if k not in {"seconds", "decoding", "updating"}} for r in whole.records
+        {k: v for k, v in r.items() if k not in {"seconds", "decoding", "updating"}} for r in whole.trace
     ]
 
 
@@ -278,15 +279,15 @@ class Spy:
 
 def test_passes_have_their_own_orders_and_a_background_that_means_something() -> None:
     setting = judged()
-    rounds = LatticeRounds(setting.source, setting.references, METRIC, SMALL, (), 0, None)
+    problem = setting.problem(METRIC)
+    rounds = LatticeRounds(problem, SMALL, Serial(), 0)
     spy = Spy(rounds.pool)
     rounds.pool = spy  # type: ignore[assignment]
-    now = Epochs(setting.source.names, start(setting).values)
-    rounds.begin(now)
-    for now.epoch in range(2):
+    now = rounds.begin(start(setting).values)
+    for _ in range(2):
         before = now.weights
-        rounds.epoch(now)
-        first = setting.statistics(METRIC, Weights(now.names, before)).sum(axis=0) + 1
+        now = rounds.step(now)
+        first = problem.outcome(Weights(problem.names, before), Serial()).rows.sum(axis=0) + 1
         np.testing.assert_allclose(spy.visits[-SMALL.epochs][6][:2], first[:2], atol=3)
     orders = {tuple(given[0]) for given in spy.visits}
     assert len(orders) == 2 * SMALL.epochs
@@ -297,11 +298,11 @@ def test_passes_have_their_own_orders_and_a_background_that_means_something() ->
 def test_memory_is_bounded_and_told() -> None:
     found = tune_source(judged(), METRIC, replace(SMALL, memory=1e-5), start(judged()), Plan(epochs=3))
     assert any("dropped" in warning for warning in found.warnings)
-    arcs = [record["arcs"] for record in found.records[1:]]
+    arcs = [record["arcs"] for record in found.trace[1:]]
     assert len(set(arcs)) == 1
     free = tune_source(judged(), METRIC, SMALL, start(judged()), Plan(epochs=3))
     assert not any("dropped" in warning for warning in free.warnings)
-    assert free.records[2]["arcs"] == 2 * arcs[0]
+    assert free.trace[2]["arcs"] == 2 * arcs[0]
 
 
 def test_fixed_weights_stay() -> None:
@@ -313,7 +314,7 @@ def test_fixed_weights_stay() -> None:
 def test_what_cannot_be_tuned_is_told(tmp_path: Path) -> None:
     setting = judged()
     bare = type("Bare", (), {k: v for k, v in NetSource.__dict__.items() if k not in {"lattices", "__dict__"}})
-    source = bare(setting.source.nets)  # type: ignore[attr-defined]
+    source = bare(setting.source.nets)
     with pytest.raises(OptionError, match="Bare gives lists only"):
         tune_source(Judged(source, setting.references), METRIC, SMALL, start(setting))
     for metric in (Bleu(), Chrf()):

@@ -19,13 +19,13 @@ import pytest
 from dragoman._core import LinePool, noisy_copies
 from dragoman.errors import OptionError
 from dragoman.metrics import Bleu, External
-from dragoman.tune._learning import native_of
-from dragoman.tune.base import Limits, Pool, Session, State, Tuner
-from dragoman.tune.expected import ExpectedGain
-from dragoman.tune.mert import Mert
-from dragoman.tune.mert.climb import Climb
-from dragoman.tune.mert.regularise import Plain
-from dragoman.tune.surface import Surface
+from dragoman.tuning import Limits, Pool, Session, State, Tuner
+from dragoman.tuning.packed import native_of
+from dragoman.tuning.tuners.mert import Mert
+from dragoman.tuning.tuners.mert.climb import Climb
+from dragoman.tuning.tuners.mert.expected import ExpectedGain
+from dragoman.tuning.tuners.mert.regularise import Plain
+from dragoman.tuning.tuners.mert.surface import Surface
 from dragoman.types import F64, Candidates, Features, Metric, Names, Texts, Weights
 
 DIRECTIONS = ["coordinate", "powell", "random", "gradient", "natural", "coordinate+random", "gradient+coordinate"]
@@ -62,7 +62,7 @@ def make_pool(
 
 
 def run(pool: Pool, tuner: Mert, start: F64, limits: Limits | None = None, seed: int = 5) -> State:
-    session = tuner.session(pool, limits or Limits.none(pool.width), seed)
+    session = tuner.over(pool, limits or Limits.none(pool.width), seed)
     state = session.begin(start)
     while not state.done:
         state = session.step(state)
@@ -72,7 +72,7 @@ def run(pool: Pool, tuner: Mert, start: F64, limits: Limits | None = None, seed:
 def test_it_is_a_tuner() -> None:
     tuner = Mert()
     assert isinstance(tuner, Tuner)
-    assert isinstance(tuner.session(make_pool(), Limits.none(6), 0), Session)
+    assert isinstance(tuner.over(make_pool(), Limits.none(6), 0), Session)
     assert tuner.never_worse
     assert not Mert(l0=0.1).never_worse
     assert not Mert.smooth().never_worse
@@ -155,20 +155,21 @@ def test_a_saved_state_resumes_bit_for_bit(restart: Any) -> None:
     pool = make_pool(seed=1)
     tuner = Mert("coordinate+random", starts=9, together=2, restart=restart)
     whole = run(pool, tuner, np.ones(pool.width))
-    state = tuner.session(pool, Limits.none(pool.width), 5).begin(np.ones(pool.width))
+    state = tuner.over(pool, Limits.none(pool.width), 5).begin(np.ones(pool.width))
     steps = 0
     while not state.done:
         packed = msgspec.msgpack.encode(
             {
                 "weights": state.weights.tobytes(),
                 "step": state.step,
-                "memory": {k: v.tobytes() if isinstance(v, np.ndarray) else v for k, v in state.memory.items()},
+                "features": {k: v.tobytes() for k, v in state.features.items()},
+                "numbers": state.numbers,
             }
         )
         saved = msgspec.msgpack.decode(packed)
-        memory = {k: np.frombuffer(v) if isinstance(v, bytes) else v for k, v in saved["memory"].items()}
-        state = State(np.frombuffer(saved["weights"]), saved["step"], memory=memory)
-        state = tuner.session(pool, Limits.none(pool.width), 5).step(state)
+        features = {k: np.frombuffer(v) for k, v in saved["features"].items()}
+        state = State(np.frombuffer(saved["weights"]), saved["step"], features=features, numbers=saved["numbers"])
+        state = tuner.over(pool, Limits.none(pool.width), 5).step(state)
         steps += 1
     assert steps == 5
     np.testing.assert_array_equal(state.weights, whole.weights)
@@ -218,7 +219,7 @@ def test_regularised_objectives_rise(regulariser: Any, directions: str) -> None:
     tuner = Mert(directions, starts=3, l0=0.05)
     if regulariser != "l0":
         tuner = Mert(directions, starts=3, l2=0.05, l2_form=regulariser, fixed=fixed)
-    session = tuner.session(pool, Limits.none(pool.width), 5)
+    session = tuner.over(pool, Limits.none(pool.width), 5)
     begun = session.begin(start)
     state = run(pool, tuner, start)
     assert state.record["objective"] > begun.record["objective"]
@@ -255,9 +256,9 @@ def test_options_that_make_no_sense() -> None:
     pool = make_pool()
     tuner = Mert(l2_form="fixed", fixed="f0", l2=1.0)
     with pytest.raises(OptionError, match="must not start at 0"):
-        tuner.session(pool, Limits.none(6), 0).begin(np.zeros(6))
+        tuner.over(pool, Limits.none(6), 0).begin(np.zeros(6))
     with pytest.raises(OptionError, match="no feature"):
-        replace(tuner, fixed="g").session(pool, Limits.none(6), 0)
+        replace(tuner, fixed="g").over(pool, Limits.none(6), 0)
 
 
 @pytest.mark.parametrize("fill", [1.0, 0.15])

@@ -10,8 +10,8 @@ import pytest
 
 from dragoman.errors import OptionError
 from dragoman.metrics import Bleu
-from dragoman.tune.base import Limits, Pool, State
-from dragoman.tune.mira import Mira
+from dragoman.tuning import Limits, Pool, State
+from dragoman.tuning.tuners.mira import Mira
 from dragoman.types import F64, Candidates, Features, Metric, Names, References, Texts
 
 
@@ -56,7 +56,7 @@ def make(seed: int, sizes: Sequence[int] = (4, 0, 1, 7, 5, 6), width: int = 5, m
 
 
 def run(tuner: Mira, pool: Pool, seed: int = 3, start: float = 0.1) -> list[State]:
-    session = tuner.session(pool, Limits.none(pool.width), seed)
+    session = tuner.over(pool, Limits.none(pool.width), seed)
     states = [session.begin(np.full(pool.width, start))]
     while not states[-1].done:
         states.append(session.step(states[-1]))
@@ -179,16 +179,16 @@ def test_kbmira_is_what_moses_does() -> None:
 def test_the_background_grows_even_without_an_update() -> None:
     pool = make(2, [10] * 12)
     options = Mira(oracle="mb", prediction="mc", gain="background", unit="score", epochs=1)
-    session = options.session(pool, Limits.none(5), 1)
+    session = options.over(pool, Limits.none(5), 1)
     begun = session.begin(pool.dense[:12].sum(axis=0) * 0)
     state = session.step(begun)
-    assert state.memory["updates"] == 12
+    assert state.numbers["updates"] == 12
     # Weights so large and so right that every margin holds: no updates, the same number of additions.
     easy = replace(pool, candidates=_with_oracle_feature(pool))
-    session = options.session(easy, Limits.none(1), 1)
+    session = options.over(easy, Limits.none(1), 1)
     quiet = session.step(session.begin(np.array([1e6])))
-    assert quiet.memory["updates"] == 0
-    assert quiet.memory["count"] == state.memory["count"]
+    assert quiet.numbers["updates"] == 0
+    assert quiet.numbers["count"] == state.numbers["count"]
 
 
 def _with_oracle_feature(pool: Pool) -> Candidates:
@@ -212,4 +212,4 @@ def test_options_out_of_range() -> None:
         with pytest.raises(OptionError, match=next(iter(bad))):
             Mira(**bad)
     with pytest.raises(OptionError, match="length_column"):
-        Mira(unit="length", length_column=10).session(make(1), Limits.none(5), 1)
+        Mira(unit="length", length_column=10).over(make(1), Limits.none(5), 1)

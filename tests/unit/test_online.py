@@ -10,8 +10,8 @@ import pytest
 
 from dragoman.errors import OptionError
 from dragoman.metrics import Bleu, Ter
-from dragoman.tune.base import Limits, Pool, State
-from dragoman.tune.online import Online
+from dragoman.tuning import Limits, Pool, State
+from dragoman.tuning.tuners.online import Online
 from dragoman.types import F64, Candidates, Features, Names, Texts
 
 
@@ -35,7 +35,7 @@ def make(seed: int, sizes: Sequence[int] = (4, 0, 1, 7, 5, 6, 5), width: int = 8
 
 
 def run(tuner: Online, pool: Pool, limits: Limits | None = None, seed: int = 3) -> list[State]:
-    session = tuner.session(pool, limits or Limits.none(pool.width), seed)
+    session = tuner.over(pool, limits or Limits.none(pool.width), seed)
     states = [session.begin(np.full(pool.width, 0.1))]
     while not states[-1].done:
         states.append(session.step(states[-1]))
@@ -53,7 +53,7 @@ class Slow:
     def __init__(self, options: Online, pool: Pool) -> None:
         self.o, self.pool, self.h = options, pool, pool.dense
         self.gains = pool.sentence_gains(Bleu(smooth="add-k", length_offset=float(options.smooth_brevity)))
-        self.lists = options.session(pool, Limits.none(pool.width), 3).bench.lists
+        self.lists = options.over(pool, Limits.none(pool.width), 3).packed.lists
         self.w, self.squares = np.full(pool.width, 0.1), np.zeros(pool.width)
         self.history: list[F64] = []
 
@@ -176,7 +176,7 @@ def test_rare_features_keep_their_weights() -> None:
 
 def test_phrasal_scales_gains_by_the_length() -> None:
     pool = make(7)
-    session = Online.phrasal().session(pool, Limits.none(8), 1)
+    session = Online.phrasal().over(pool, Limits.none(8), 1)
     np.testing.assert_allclose(session.gains, pool.sentence_gains() * pool.statistics[:, 1])
     assert (Online.phrasal().factor, Online.phrasal().epsilon) == (2.0, 1e-3)
     assert run(replace(Online.phrasal(), epochs=2), pool)[-1].record["informative"] > 0
@@ -211,4 +211,4 @@ def test_options_out_of_range() -> None:
         with pytest.raises(OptionError, match=next(iter(bad))):
             Online(**bad)
     with pytest.raises(OptionError, match="length_column"):
-        Online(times_length=True, length_column=10).session(make(1), Limits.none(8), 1)
+        Online(times_length=True, length_column=10).over(make(1), Limits.none(8), 1)

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.runs import Judged, Plan, tune_source
 
 from dragoman import lm, own, rules, weights
 from dragoman.decode import Decoder, DecoderSource, Demands, Search
@@ -21,7 +22,7 @@ from dragoman.metrics import Bleu
 from dragoman.model import Model, Part, seal
 from dragoman.own import Options, Sparse, StateFeature, state_feature
 from dragoman.testing import LawBroken, check_feature
-from dragoman.tune import Judged, Mert, Mira, Online, Plan, Pro, Tuner, tune_source
+from dragoman.tuning import Mert, Mira, Online, Pro, Tuner
 from dragoman.types import Weights
 
 Cli = Callable[..., tuple[int, str, str]]

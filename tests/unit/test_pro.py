@@ -8,8 +8,8 @@ import pytest
 
 from dragoman.errors import OptionError
 from dragoman.metrics import Bleu, Ter
-from dragoman.tune.base import Limits, Pool, State
-from dragoman.tune.pro import Pro
+from dragoman.tuning import Limits, Pool, State
+from dragoman.tuning.tuners.pro import Pro
 from dragoman.types import F64, I64, Candidates, Features, Names, Texts
 
 
@@ -30,7 +30,7 @@ def make(seed: int, sentences: int = 20, size: int = 10, width: int = 5) -> Pool
 
 
 def run(tuner: Pro, pool: Pool, limits: Limits | None = None) -> list[State]:
-    session = tuner.session(pool, limits or Limits.none(pool.width), 3)
+    session = tuner.over(pool, limits or Limits.none(pool.width), 3)
     states = [session.begin(np.full(pool.width, 0.1))]
     while not states[-1].done:
         states.append(session.step(states[-1]))
@@ -38,8 +38,8 @@ def run(tuner: Pro, pool: Pool, limits: Limits | None = None) -> list[State]:
 
 
 def differences(tuner: Pro, pool: Pool, step: int = 0) -> F64:
-    session = tuner.session(pool, Limits.none(pool.width), 3)
-    _, better, worse = session.bench.lists.sample_pairs(
+    session = tuner.over(pool, Limits.none(pool.width), 3)
+    _, better, worse = session.packed.lists.sample_pairs(
         session.gains, draws=tuner.pairs, keep=tuner.keep, threshold=tuner.threshold, seed=3, step=step
     )
     return np.asarray(pool.dense[better] - pool.dense[worse])
@@ -51,11 +51,11 @@ def loss(x: F64, w: F64, sigma: float) -> float:
 
 def test_pairs_are_the_largest_of_those_that_differ_enough() -> None:
     pool = make(1)
-    session = Pro().session(pool, Limits.none(5), 3)
+    session = Pro().over(pool, Limits.none(5), 3)
 
     def sample(**options: float) -> tuple[I64, I64, I64]:
         settings = {"draws": 300, "keep": 20, "threshold": 0.05, "seed": 3, "step": 1, **options}
-        return session.bench.lists.sample_pairs(session.gains, **settings)  # type: ignore[arg-type]
+        return session.packed.lists.sample_pairs(session.gains, **settings)  # type: ignore[arg-type]
 
     starts, better, worse = sample()
     gap = session.gains[better] - session.gains[worse]
@@ -74,10 +74,10 @@ def test_pairs_are_the_largest_of_those_that_differ_enough() -> None:
 
 def test_the_loss_and_its_gradient_are_the_formula() -> None:
     pool, tuner = make(2), Pro(pairs=100, keep=10)
-    session = tuner.session(pool, Limits.none(5), 3)
-    pairs = session.bench.lists.sample_pairs(session.gains, draws=100, keep=10, threshold=0.05, seed=3, step=0)
+    session = tuner.over(pool, Limits.none(5), 3)
+    pairs = session.packed.lists.sample_pairs(session.gains, draws=100, keep=10, threshold=0.05, seed=3, step=0)
     x, w = differences(tuner, pool), np.linspace(-0.4, 0.3, 5)
-    value, gradient = session.bench.lists.pair_loss(*pairs, w, np.zeros(5), l2=1 / 0.5**2, pull=0.0)
+    value, gradient = session.packed.lists.pair_loss(*pairs, w, np.zeros(5), l2=1 / 0.5**2, pull=0.0)
     assert value == pytest.approx(loss(x, w, 0.5), rel=1e-12)
     want = -2 * x.T @ (1 / (1 + np.exp(x @ w))) + w / 0.5**2
     np.testing.assert_allclose(gradient, want, rtol=1e-10)

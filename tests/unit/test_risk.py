@@ -8,8 +8,8 @@ import pytest
 
 from dragoman.errors import OptionError
 from dragoman.metrics import Bleu
-from dragoman.tune.base import Limits, Pool
-from dragoman.tune.risk import Risk
+from dragoman.tuning import Limits, Pool
+from dragoman.tuning.tuners.risk import Risk
 from dragoman.types import F64, Candidates, Features, Names, Texts
 
 
@@ -45,12 +45,12 @@ def expected(objective: str, pool: Pool, w: F64, gamma: float) -> float:
 @pytest.mark.parametrize("objective", ["sentence", "corpus"])
 def test_value_and_gradient_are_the_formula(objective: str) -> None:
     pool = make(1)
-    session = Risk().session(pool, Limits.none(4), 1)
+    session = Risk().over(pool, Limits.none(4), 1)
     start, l2, gamma = np.full(4, 0.2), 0.3, 1.7
 
     def ours(w: F64) -> tuple[float, F64]:
         payoff = {"gains": session.gains} if objective == "sentence" else {"statistics": pool.statistics}
-        return session.bench.lists.risk(w, start, score=session._corpus_gain, gamma=gamma, l2=l2, **payoff)
+        return session.packed.lists.risk(w, start, score=session._corpus_gain, gamma=gamma, l2=l2, **payoff)
 
     w = np.array([0.3, -0.5, 0.9, 0.1])
     value, gradient = ours(w)
@@ -64,7 +64,7 @@ def test_value_and_gradient_are_the_formula(objective: str) -> None:
 def test_a_step_climbs_to_a_flat_place(objective: str) -> None:
     pool = make(2)
     tuner = Risk(objective=objective, gamma=1.0, iterations=1, sigma=1.0, tolerance=0.0, select="last")  # type: ignore[arg-type]
-    session = tuner.session(pool, Limits.none(4), 1)
+    session = tuner.over(pool, Limits.none(4), 1)
     begun = session.begin(np.zeros(4))
     state = session.step(begun)
 
@@ -80,7 +80,7 @@ def test_a_step_climbs_to_a_flat_place(objective: str) -> None:
 def test_the_schedule_sharpens() -> None:
     tuner = Risk(gamma=0.5, factor=3.0, iterations=3, select="last")
     assert tuner.gammas == (0.5, 1.5, 4.5)
-    session = tuner.session(make(3), Limits.none(4), 1)
+    session = tuner.over(make(3), Limits.none(4), 1)
     state, seen = session.begin(np.zeros(4)), []
     while not state.done:
         state = session.step(state)
@@ -92,7 +92,7 @@ def test_a_narrow_penalty_holds_the_start() -> None:
     pool, start = make(4), np.full(4, 0.3)
     far = []
     for sigma in (1e-4, 1.0, math.inf):
-        session = Risk(sigma=sigma, iterations=2, gamma=1.0, select="last").session(pool, Limits.none(4), 1)
+        session = Risk(sigma=sigma, iterations=2, gamma=1.0, select="last").over(pool, Limits.none(4), 1)
         state = session.begin(start)
         while not state.done:
             state = session.step(state)
@@ -112,7 +112,7 @@ class Broken(Bleu):
 
 def test_an_error_of_the_metric_arrives() -> None:
     pool = replace(make(5), metric=Broken())
-    session = Risk(objective="corpus").session(pool, Limits.none(4), 1)
+    session = Risk(objective="corpus").over(pool, Limits.none(4), 1)
     with pytest.raises(ValueError, match="no such score"):
         session.step(session.begin(np.zeros(4)))
 

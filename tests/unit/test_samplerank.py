@@ -9,14 +9,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.runs import Judged, Plan, tune_source
 from tests.unit.test_translate import build
 
 from dragoman.decode import Decoder, DecoderSource, mbr
 from dragoman.errors import InputError, OptionError
 from dragoman.metrics import Bleu, Chrf
 from dragoman.sample import Sampling, sampled
-from dragoman.tune import Judged, Plan, SampleRank, TunedSource, tune_source
-from dragoman.tune.samplerank import RIDGE, batches, metric_of
+from dragoman.tuning import SampleRank, Tuned
+from dragoman.tuning.loops.chains import RIDGE, batches, metric_of
 from dragoman.types import Weights
 
 Cli = Callable[..., tuple[int, str, str]]
@@ -58,11 +59,11 @@ def wrong(setting: Judged) -> Weights:
     return Weights(names, np.array([values.get(name, 0.0) for name in names.to_list()]))
 
 
-def run(setting: Judged, tuner: SampleRank = SMALL, **options: object) -> TunedSource:
+def run(setting: Judged, tuner: SampleRank = SMALL, **options: object) -> Tuned:
     return tune_source(setting, METRIC, tuner, wrong(setting), Plan(epochs=3, select="last", fixed=["UP"], **options))  # type: ignore[arg-type]
 
 
-def values(found: TunedSource) -> dict[str, float]:
+def values(found: Tuned) -> dict[str, float]:
     return found.weights.to_dict()
 
 
@@ -71,7 +72,7 @@ def test_it_learns(model: Path, tuner: SampleRank) -> None:
     found = run(judged(model), tuner)
     assert found.start.score < 40 and found.end.score > found.start.score + 20
     assert values(found)["UP"] == 1.0, "a fixed weight"
-    last = found.records[-1]
+    last = found.trace[-1]
     assert last["samples"] == 6 * 70 and 0 < last["updates"] <= 6 * 60
     assert (last["capped"] > 0) == (tuner is PAPER) and last["capped"] <= last["updates"]
     assert 0 < last["moves"] < last["samples"] and 0 < last["probed"] <= 1
@@ -132,10 +133,10 @@ def test_a_run_goes_on_after_a_kill(model: Path, tmp_path: Path) -> None:
         pass
 
     def kill(record: dict[str, float]) -> None:
-        if record["epoch"] == 2:
+        if record["step"] == 2:
             raise Killed
 
-    def start(folder: Path, resume: bool, progress: Callable[[dict[str, float]], None] | None) -> TunedSource:
+    def start(folder: Path, resume: bool, progress: Callable[[dict[str, float]], None] | None) -> Tuned:
         setting = judged(model, "tb")
         plan = Plan(epochs=4, select="last")
         return tune_source(
@@ -194,7 +195,7 @@ def test_tuning_on_the_command_line(model: Path, tmp_path: Path, cli: Cli) -> No
     assert code == 0, err
     assert len(json.loads(out)["runs"]) == 2
     trace = [json.loads(line) for line in (tmp_path / "run" / "run2" / "trace.jsonl").read_text().splitlines()]
-    assert [record["epoch"] for record in trace] == [0, 1, 2] and trace[1]["samples"] == 6 * 35
+    assert [record["step"] for record in trace] == [0, 1, 2] and trace[1]["samples"] == 6 * 35
 
 
 REPEAT = """

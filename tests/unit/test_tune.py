@@ -13,16 +13,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.runs import tune_pool
 
 from dragoman import nbest, weights
 from dragoman.errors import InputError, OptionError, TuningError
 from dragoman.metrics import Bleu, Ter
 from dragoman.testing import planted_pool
-from dragoman.tune import Mert, Mira, Online, Pool, judge, sweep, tune, tune_pool, tuner_from
-from dragoman.tune.base import State
-from dragoman.tune.checkpoint import decode_state, encode_state
-from dragoman.tune.run import limits_of, references_of
-from dragoman.tune.start import starting_weights
+from dragoman.tuning import Mert, Mira, NamedLimits, Online, Pool, Problem, State, judge, sweep, tune, tuner_from
+from dragoman.tuning.problem import references_of
+from dragoman.tuning.start import starting_weights
+from dragoman.tuning.state import decode_state, encode_state
 from dragoman.types import Names, Texts, Weights
 
 Cli = Callable[..., tuple[int, str, str]]
@@ -80,27 +80,27 @@ def test_the_start_is_what_made_the_list(lists: Path) -> None:
     candidates = nbest.read(lists / "dev.nbest")
     refs = [[line] for line in (lists / "dev.ref").read_text().splitlines()]
     pool = judge(candidates, refs, Bleu(tokenize="none"))
-    start, _ = starting_weights(pool, "auto")
+    start, _ = starting_weights(Problem.of_pool(pool), "auto")
     named = dict(zip(candidates.features.names.to_list(), start, strict=True))
     assert named["LM"] == pytest.approx(1.0, abs=1e-3)
     assert named["TM[0]"] == pytest.approx(-1.0, abs=1e-3)
     assert named["TM[1]"] == pytest.approx(0.0, abs=1e-3)
-    assert starting_weights(pool, "ones")[0].tolist() == [1.0] * 4
-    given, warnings = starting_weights(pool, Weights.of({"LM": 2.0, "nowhere": 1.0}))
+    assert starting_weights(Problem.of_pool(pool), "ones")[0].tolist() == [1.0] * 4
+    given, warnings = starting_weights(Problem.of_pool(pool), Weights.of({"LM": 2.0, "nowhere": 1.0}))
     assert given.tolist() == [2.0, 0.0, 0.0, 0.0]
     assert warnings == ["weights of features that no candidate has: nowhere"]
     with pytest.raises(InputError, match="no feature of the start weights"):
-        starting_weights(pool, Weights.of({"nowhere": 1.0}))
+        starting_weights(Problem.of_pool(pool), Weights.of({"nowhere": 1.0}))
     with pytest.raises(OptionError, match="start must be"):
-        starting_weights(pool, "zeros")
+        starting_weights(Problem.of_pool(pool), "zeros")
 
 
 def test_fit_needs_totals_that_the_features_explain() -> None:
     pool, _ = planted_pool()
     with pytest.raises(InputError, match="not a weighted sum"):
-        starting_weights(pool, "fit")
+        starting_weights(Problem.of_pool(pool), "fit")
     dense = [1.0] * 5 + [0.0] * 6
-    assert starting_weights(pool, "auto")[0].tolist() == dense
+    assert starting_weights(Problem.of_pool(pool), "auto")[0].tolist() == dense
 
 
 @pytest.mark.parametrize(
@@ -142,8 +142,8 @@ def test_resume_in_the_middle_is_exact(tmp_path: Path) -> None:
     tuner = Online(epochs=8)
     whole = tune_pool(pool, tuner, seed=3)
 
-    def stop(state: State) -> None:
-        if state.step == 3:
+    def stop(record: dict[str, float]) -> None:
+        if record["step"] == 3:
             raise RuntimeError
 
     path = tmp_path / "checkpoint"
@@ -163,14 +163,16 @@ def test_resume_in_the_middle_is_exact(tmp_path: Path) -> None:
 
 
 def test_states_keep_every_bit() -> None:
+    names = Names(["a", "b", "c"])
     state = State(
-        np.array([0.1, -0.0, 1e-300]), 7, True, {"n": 3, "x": 0.1 + 0.2, "a": np.arange(6).reshape(2, 3)}, {"g": 1.0}
-    )
-    found = decode_state(encode_state(state))
+        np.array([0.1, -0.0, 1e-300]), 7, True, rows={"a": np.arange(6).reshape(2, 3)},
+        numbers={"n": 3, "x": 0.1 + 0.2}, record={"g": 1.0},
+    )  # fmt: skip
+    found = decode_state(encode_state(state, names), names)
     assert found.weights.tobytes() == state.weights.tobytes()
     assert (found.step, found.done, found.record) == (7, True, {"g": 1.0})
-    assert found.memory["n"] == 3 and found.memory["x"] == 0.1 + 0.2
-    array = found.memory["a"]
+    assert found.numbers["n"] == 3 and found.numbers["x"] == 0.1 + 0.2
+    array = found.rows["a"]
     assert isinstance(array, np.ndarray) and array.tolist() == [[0, 1, 2], [3, 4, 5]]
 
 
@@ -230,7 +232,9 @@ def test_references_go_by_id() -> None:
 def test_limits_by_name() -> None:
     pool, _ = planted_pool()
     start = np.arange(pool.width, dtype=np.float64)
-    limits = limits_of(pool, start, ["dense2"], {"dense1": (0.0, 5.0)})
+    given = Weights(pool.candidates.features.names, start)
+    named = NamedLimits(["dense2"], {"dense1": (0.0, 5.0)})
+    limits = Problem.of_pool(pool, limits=named).limited(given).limits.arrays(given.names)
     assert (limits.lower[2], limits.upper[2]) == (2.0, 2.0)
     assert (limits.lower[1], limits.upper[1]) == (0.0, 5.0)
     found = tune_pool(
@@ -238,23 +242,24 @@ def test_limits_by_name() -> None:
     )
     assert 0.9 <= found.weights["dense1"] <= 1.1
     with pytest.raises(OptionError, match="no candidate has a feature `dense9`; did you mean"):
-        limits_of(pool, start, ["dense9"])
+        Problem.of_pool(pool, limits=NamedLimits(["dense9"])).limited(given)
     with pytest.raises(OptionError, match="empty"):
-        limits_of(pool, start, bounds={"dense1": (1.0, 0.0)})
+        NamedLimits(bounds={"dense1": (1.0, 0.0)})
 
 
 def test_error_rates_go_down(lists: Path) -> None:
     candidates = nbest.read(lists / "dev.nbest")
     refs = [[line] for line in (lists / "dev.ref").read_text().splitlines()]
     for tuner in (Mert(starts=3), Mira.kbmira(), Online()):
-        found = tune(candidates, refs, Ter(), tuner, start="ones")
+        found = tune(Problem.of_lists(candidates, refs, Ter()), tuner, start="ones")
+        assert found.oracle is not None
         assert found.oracle <= found.end.score <= found.start.score
 
 
 def test_zero_is_no_success(lists: Path) -> None:
     candidates = nbest.read(lists / "dev.nbest")
     with pytest.raises(TuningError, match="BLEU is zero for every candidate"):
-        tune(candidates, [["xyz"]] * 40, Bleu(), Mert())
+        tune(Problem.of_lists(candidates, [["xyz"]] * 40, Bleu()), Mert())
     pool, _ = planted_pool(flat=True)
     for tuner in (Mert(), Mira(), Online()):
         with pytest.raises(TuningError, match="nothing to learn"):
@@ -342,7 +347,8 @@ def test_rerank_warns_and_refuses(lists: Path, cli: Cli) -> None:
 def test_an_empty_entry_and_identical_candidates_are_no_trouble(lists: Path) -> None:
     (lists / "odd.nbest").write_text("0 |||  ||| LM= 0\n0 ||| a cat ||| LM= 1\n1 ||| a ||| LM= 1\n1 ||| a ||| LM= 1\n")
     candidates = nbest.read(lists / "odd.nbest")
-    found = tune(candidates, [["a cat"], ["a dog"]], Bleu(smooth="add-k"), Mert(starts=2))
+    problem = Problem.of_lists(candidates, [["a cat"], ["a dog"]], Bleu(smooth="add-k"))
+    found = tune(problem, Mert(starts=2))
     assert found.weights["LM"] > 0
 
 

@@ -71,7 +71,7 @@ def test_bad_weights_become_good_ones(cli: Cli, folder: Path, tmp_path: Path, tu
     found = weights.load(tmp_path / "t" / "weights.toml")
     assert found["UnknownPenalty"] == 1.0, "what no weight can change stays"
     trace = [json.loads(line) for line in (tmp_path / "t" / "trace.jsonl").read_text().splitlines()]
-    assert run["best"] == max(trace, key=lambda record: record["held_out"])["epoch"]
+    assert run["best"] == max(trace, key=lambda record: record["held_out"])["step"]
     code, out, _ = cli(
         "translate", "--model", folder / "model", "--weights", tmp_path / "t" / "weights.toml",
         "--input", folder / "test.de",
@@ -105,16 +105,16 @@ def test_how_far_an_epoch_is(monkeypatch: pytest.MonkeyPatch) -> None:
 
     pass_by(2.0, 10)
     assert course.now() == "epoch 0/3  10 sentences translated  0:02"
-    assert course.ended({"epoch": 0, "score": 30.0}) == "epoch 0/3  BLEU 30.00"
+    assert course.ended({"step": 0, "score": 30.0}) == "epoch 0/3  BLEU 30.00"
     pass_by(50.0, 40)
     assert course.now() == "epoch 1/3  40 sentences translated  0:50"
-    record = {"epoch": 1, "score": 31.0, "held_out": 29.5, "nonzero": 1200, "seconds": 50.0}
+    record = {"step": 1, "score": 31.0, "held_out": 29.5, "nonzero": 1200, "seconds": 50.0}
     assert course.ended(record) == "epoch 1/3  BLEU 31.00  held-out 29.50  1,200 weights  50.0 s  at most 1:40 left"
     pass_by(20.0, 16)
     assert course.now() == "epoch 2/3  16 of 40 sentences translated  0:20  at most 1:20 left"
     pass_by(100.0, 30)  # longer than the one before
     assert course.now() == "epoch 2/3  40 of 40 sentences translated  2:00"
-    course.ended(record | {"epoch": 3})
+    course.ended(record | {"step": 3})
     assert course.now() == "scoring the result"
 
 

@@ -10,19 +10,21 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.runs import Judged, Plan, tune_source
 
 from dragoman import nbest
+from dragoman.engine import Engine
 from dragoman.errors import InputError, OptionError, TuningError
 from dragoman.metrics import Bleu, External
 from dragoman.testing import planted_pool
-from dragoman.tune import Judged, Mert, Mira, Online, Plan, Pool, Pro, TunedSource, Tuner, tune_source
-from dragoman.tune.base import Limits, Memory
-from dragoman.tune.contexts import before
-from dragoman.tune.folder import Folder
-from dragoman.tune.fresh import _renumbered
-from dragoman.tune.growing import GrowingPool
-from dragoman.tune.mert import MertSession
-from dragoman.tune.updaters import AdaGrad, Arow, PassiveAggressive, Sgd, updater_of
+from dragoman.tuning import Limits, Mert, Mira, Online, Pool, Pro, RunDir, State, Tuned, Tuner
+from dragoman.tuning.loops.contexts import before
+from dragoman.tuning.loops.growing import GrowingPool
+from dragoman.tuning.loops.stale_gradient import _renumbered
+from dragoman.tuning.loops.updaters import AdaGrad, Arow, PassiveAggressive, Sgd, updater_of
+from dragoman.tuning.problem import PreparedReferences
+from dragoman.tuning.rundir import Progress
+from dragoman.tuning.tuners.mert import MertSession
 from dragoman.types import F64, Candidates, Features, Hypotheses, Names, Texts, Weights
 
 METRIC = External("quality")
@@ -58,7 +60,7 @@ class ListSource:
             scores={name: column[taken] for name, column in every.scores.items()},
         )
 
-    def best(self, weights: Weights) -> Hypotheses:
+    def best(self, weights: Weights, threads: int | None = None) -> Hypotheses:
         found = self.candidates(range(len(self)), weights)
         rows = [int(a) if b > a else -1 for a, b in zip(found.starts, found.starts[1:], strict=False)]
         texts = [found.texts[r] if r >= 0 else "" for r in rows]
@@ -75,7 +77,7 @@ def start(setting: Judged) -> Weights:
     return Weights(setting.source.names, np.full(len(setting.source.names), 0.1))
 
 
-def values(found: TunedSource) -> F64:
+def values(found: Tuned) -> F64:
     return found.weights.align(found.weights.names)
 
 
@@ -98,7 +100,7 @@ def test_every_way_improves_and_repeats(tuner: Tuner, plan: Plan) -> None:
     found = tune_source(setting, METRIC, tuner, start(setting), plan)
     assert found.end.score > found.start.score + 0.02
     assert found.best > 0
-    for record in found.records[1:]:
+    for record in found.trace[1:]:
         assert {"score", "norm", "nonzero", "seconds", "decoding"} <= record.keys()
         if record.get("new") != 0:  # a round that finds nothing new does not tune
             assert {"oracle", "updating"} <= record.keys()
@@ -117,18 +119,18 @@ def test_a_killed_run_goes_on_to_the_same_end(tuner: Tuner, plan: Plan, at: int,
     whole = tune_source(judged(), METRIC, tuner, start(judged()), plan, folder=tmp_path / "whole")
 
     def kill(record: dict[str, float]) -> None:
-        if record["epoch"] == at:
+        if record["step"] == at:
             raise Killed
 
     folder = tmp_path / "run"
-    if len(whole.records) > at:
+    if len(whole.trace) > at:
         with pytest.raises(Killed):
             tune_source(judged(), METRIC, tuner, start(judged()), plan, folder=folder, progress=kill)
     found = tune_source(judged(), METRIC, tuner, start(judged()), plan, folder=folder, resume=True)
     assert np.array_equal(values(whole), values(found))
     assert found.best == whole.best
     kept = [json.loads(line) for line in (folder / "trace.jsonl").read_text().splitlines()]
-    assert [r["epoch"] for r in kept] == [r["epoch"] for r in whole.records]
+    assert [r["step"] for r in kept] == [r["step"] for r in whole.trace]
     assert (folder / "weights.toml").exists()
 
 
@@ -138,31 +140,34 @@ def test_a_resumed_run_must_be_the_same(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="other inputs or options"):
         tune_source(setting, METRIC, tuner, start(setting), Plan(epochs=2), folder=tmp_path, resume=True)
     again = tune_source(setting, METRIC, tuner, start(setting), Plan(epochs=2), folder=tmp_path)
-    assert len(again.records) == 3
+    assert len(again.trace) == 3
 
 
 def test_a_checkpoint_knows_features_by_name_and_leaves_the_rest_alone(tmp_path: Path) -> None:
     names, rows = Names(["a", "b", "c"]), np.arange(6.0).reshape(3, 2)  # as many sentences as features
-    before = Folder(tmp_path, {}).begin(names, np.array([1.0, 2.0, 3.0]), resume=False)
-    before.memory = {"squares": np.array([4.0, 5.0]), "corpus": rows}  # `c` was met after the squares were taken
-    Folder(tmp_path, {}).save(before)
-    again = Folder(tmp_path, {}).begin(Names(["c"]), np.zeros(1), resume=True)
-    assert again.names.to_list() == ["c", "a", "b"]
+    squares = np.array([4.0, 5.0])  # `c` was met after the squares were taken
+    before = State(np.array([1.0, 2.0, 3.0]), features={"squares": squares}, rows={"corpus": rows})
+    run = RunDir(tmp_path)
+    run.begin({}, resume=False)
+    run.save("", Progress(before, State(np.zeros(0)), [{"step": 0}]), names)
+    other = Names(["c"])
+    progress = RunDir(tmp_path).load("", other)
+    assert progress is not None
+    again = progress.state
+    assert other.to_list() == ["c", "a", "b"]
     assert again.weights.tolist() == [3.0, 1.0, 2.0]
-    assert np.asarray(again.memory["squares"]).tolist() == [0.0, 4.0, 5.0]
-    assert np.array_equal(np.asarray(again.memory["corpus"]), rows)
+    assert again.features["squares"].tolist() == [0.0, 4.0, 5.0]
+    assert np.array_equal(again.rows["corpus"], rows)
 
 
 def test_batches_equal_the_native_epoch() -> None:
     # With all candidates in every list and no pairs to draw, fresh lists are a fixed pool.
     setting = judged(size=1000)
-    pool = setting.source.pool  # type: ignore[attr-defined]
+    pool = setting.source.pool
     for updater in ("adagrad", "sgd", "arow"):
         tuner = Online(objective="hope-fear", updater=updater, batch=9, epochs=2, rate=0.05)
         first = np.full(pool.width, 0.1)
-        from dragoman.tune.base import Limits
-
-        session = tuner.session(pool, Limits.none(pool.width), seed=5)
+        session = tuner.over(pool, Limits.none(pool.width), seed=5)
         state = session.begin(first)
         while not state.done:
             state = session.step(state)
@@ -199,7 +204,7 @@ def test_staleness_is_an_option_and_not_an_accident() -> None:
 
 def slow_mira(setting: Judged, tuner: Mira, first: F64, epochs: int, seed: int) -> F64:
     """One-best MIRA as the equations have it, with nothing shared."""
-    source: ListSource = setting.source  # type: ignore[assignment]
+    source: ListSource = setting.source
     weights, corpus = first.copy(), None
     for epoch in range(epochs):
         seen, vectors = {}, [weights.copy()]
@@ -246,27 +251,27 @@ def test_online_mira_is_what_the_equations_say(oracle: str, prediction: str, con
 
 def test_gains_are_counted_in_words_on_top_of_the_latest_translations() -> None:
     rows = np.array([[3.0, 4.0], [5.0, 6.0], [1.0, 2.0]])
-    memory: Memory = {"corpus": rows}
-    context = before(Mira(), memory, 3, 2)
+    state = State(np.zeros(0), rows={"corpus": rows})
+    context = before(Mira(), state, 3, 2)
     others = context.others(0)
     assert others is not None
     assert others.tolist() == [6.0, 8.0]
     assert context.unit(others + np.array([9.0, 7.0])) == 15.0
     context.saw(0, np.array([9.0, 7.0]), None)
-    latest, frozen = context.others(1), before(Mira(context="epoch"), memory, 3, 2)
+    latest, frozen = context.others(1), before(Mira(context="epoch"), state, 3, 2)
     frozen.saw(0, np.array([9.0, 7.0]), None)
     old = frozen.others(1)
     assert latest is not None
     assert old is not None
     assert (latest.tolist(), old.tolist()) == ([10.0, 9.0], [4.0, 6.0])
-    decaying = before(Mira(gain="background", decay=0.5), {}, 3, 2)
+    decaying = before(Mira(gain="background", decay=0.5), State(np.zeros(0)), 3, 2)
     decaying.saw(2, np.array([9.0, 7.0]), None)  # no oracle: nothing is added
     decaying.saw(0, np.array([9.0, 7.0]), np.array([8.0, 8.0]))
     assert decaying.sum.tolist() == [8.5, 8.5]
-    first = before(Mira(), {}, 3, 2)
+    first = before(Mira(), State(np.zeros(0)), 3, 2)
     assert (first.others(0), first.unit(np.array([9.0, 7.0]))) == (None, 7.0)
     with pytest.raises(OptionError, match="length_column"):
-        before(Mira(), {}, 3, 1)
+        before(Mira(), State(np.zeros(0)), 3, 1)
 
 
 def test_updaters_follow_their_formulas() -> None:
@@ -313,11 +318,11 @@ def test_min_count_leaves_rare_features_alone() -> None:
 def test_what_cannot_be_tuned_is_told() -> None:
     setting = judged()
     with pytest.raises(InputError, match="60 sentences"):
-        Judged(setting.source, [()] * 59)
+        Judged(setting.source, [()] * 59).problem(METRIC)
     with pytest.raises(OptionError, match="online"):
         tune_source(setting, METRIC, Mert(), start(setting), Plan(mode="online"))
     with pytest.raises(OptionError, match="mode"):
-        Plan(mode="sometimes")
+        Online(mode="sometimes")  # type: ignore[arg-type]
     zero = Judged(ListSource(Pool(*_worthless()), 5), [()] * 60)
     with pytest.raises(TuningError, match="zero under the start"):
         tune_source(zero, METRIC, Online(), start(zero), Plan(epochs=1))
@@ -334,7 +339,7 @@ def _worthless() -> tuple[Candidates, External, F64]:
 def test_the_epoch_is_chosen_on_the_held_out_text() -> None:
     setting, other = judged(), judged(seed=1)
     found = tune_source(setting, METRIC, Online(batch=20), start(setting), Plan(epochs=4), held_out=other)
-    scores = [record["held_out"] for record in found.records]
+    scores = [record["held_out"] for record in found.trace]
     assert found.best == int(np.argmax(scores))
     assert found.held_out is not None
     assert found.held_out.score == pytest.approx(max(scores))
@@ -389,19 +394,20 @@ def test_what_never_got_better_than_its_start_says_so() -> None:
 
 def test_a_pool_on_disk_is_the_same_pool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Round after round, with and without room in memory, and against lists joined in the plain way."""
-    monkeypatch.setattr("dragoman.tune.growing._BLOCK", 7)
+    monkeypatch.setattr("dragoman.tuning.loops.growing._BLOCK", 7)
     setting = judged(size=9)
     rng = np.random.default_rng(1)
     references: list[tuple[str, ...]] = [()] * 60
     names = setting.source.names
-    kept, mapped = (GrowingPool(names, references, METRIC, room, tmp_path) for room in (1 << 30, 3000))
+    prepared = PreparedReferences(references, METRIC)
+    kept, mapped = (GrowingPool(names, prepared, room, tmp_path) for room in (1 << 30, 3000))
     lists = []
     for _ in range(4):
         found = setting.source.candidates(range(60), Weights(names, rng.normal(size=len(names))))
         lists.append(found)
-        assert kept.add(found) == mapped.add(found)
+        assert kept.add(prepared.judge(found)) == mapped.add(prepared.judge(found))
     assert mapped.on_disk and not kept.on_disk
-    assert kept.add(lists[1]) == 0
+    assert kept.add(prepared.judge(lists[1])) == 0
     plain = Pool.judge(
         nbest.join([part.take(np.flatnonzero(np.diff(part.starts))) for part in lists]), references[:59], METRIC
     )
@@ -441,14 +447,14 @@ def test_no_sum_depends_on_the_numbers_of_features() -> None:
 def test_l2_pulls_to_the_start_of_the_run_in_every_round(monkeypatch: pytest.MonkeyPatch) -> None:
     setting = judged()
     origins = []
-    session = Mert.session
+    session = Mert.over
 
-    def spied(tuner: Mert, pool: Pool, limits: Limits, seed: int) -> MertSession:
+    def spied(tuner: Mert, pool: Pool, limits: Limits, seed: int, engine: Engine | None = None) -> MertSession:
         assert tuner.origin is not None
         origins.append(tuner.origin.to_dict())
-        return session(tuner, pool, limits, seed)
+        return session(tuner, pool, limits, seed, engine)
 
-    monkeypatch.setattr(Mert, "session", spied)
+    monkeypatch.setattr(Mert, "over", spied)
     first = start(setting)
     tuned = tune_source(setting, METRIC, Mert(starts=1, l2=0.001), first, Plan(epochs=3))
     assert len(origins) > 1

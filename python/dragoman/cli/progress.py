@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 
 import click
-
-from dragoman.tune.base import State
 
 __all__ = ["bar", "counter", "steps", "watch"]
 
@@ -30,10 +28,10 @@ def counter(unit: str) -> Iterator[Callable[[int], None]]:
 
 
 @contextmanager
-def steps(metric: str, scale: float) -> Iterator[Callable[[State], None]]:
-    """The step that a tuner is at, and the score of the weights it has found so far."""
+def steps(metric: str) -> Iterator[Callable[[Mapping[str, float]], None]]:
+    """The step that a tuner is at, and the score of the weights it has found so far, from the record of each step."""
     if not sys.stderr.isatty():
-        yield lambda _state: None
+        yield lambda _record: None
         return
     from rich.console import Console  # noqa: PLC0415
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn  # noqa: PLC0415
@@ -42,9 +40,9 @@ def steps(metric: str, scale: float) -> Iterator[Callable[[State], None]]:
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task("", total=None)
 
-        def show(state: State) -> None:
-            score = scale * state.record.get("gain", float("nan"))
-            progress.update(task, completed=state.step, description=f"{metric} {score:.2f}")
+        def show(record: Mapping[str, float]) -> None:
+            score = record.get("score", float("nan"))
+            progress.update(task, completed=record["step"], description=f"{metric} {score:.2f}")
 
         yield show
 

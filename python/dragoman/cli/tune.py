@@ -3,26 +3,38 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import click
 import numpy as np
 
-from dragoman import nbest, weights
+from dragoman import curves, nbest, weights
 from dragoman._core import names_find, parse_size
-from dragoman.cli import tune_model
+from dragoman.cli import tune_model, tune_report
 from dragoman.cli.arguments import Command, as_json, own_option, refs_option, seed_option
 from dragoman.cli.progress import steps
-from dragoman.cli.show import print_json, print_table
 from dragoman.engine import engine_of
 from dragoman.errors import InputError
 from dragoman.files import read_parallel, write_text
 from dragoman.metrics import External, metric_from
-from dragoman.significance import Interval
-from dragoman.tune import Options, Plan, Pool, Tuned, Tuner, judge, sweep, tune_pool, tuner_from
+from dragoman.tuning import (
+    NamedLimits,
+    Pool,
+    Problem,
+    RunDir,
+    Tuned,
+    Tuner,
+    adjusted,
+    judge,
+    replicate,
+    sweep,
+    tuner_from,
+)
 from dragoman.types import Candidates, Metric, Names, Weights
 
 __all__ = ["rerank", "tune"]
@@ -39,65 +51,36 @@ _MODEL = (
     own_option,
     click.option("--src", metavar="FILE", help="With --model: the source text of --refs."),
     click.option(
-        "--tokenized", is_flag=True, help="With --model: all texts are words between blanks, as the model has them."
+        "--tokenized", is_flag=True, help="With --model: all texts are tokenised and cased, as the model has them."
     ),
     click.option(
         "--memory",
         metavar="SIZE",
-        default="4G",
-        show_default=True,
-        help="With --model, batch tuners: what the pool of all rounds may take before it goes to disk.",
+        help="With --model, batch tuners: what the pool of all rounds may take before it goes to disk.  [default: 4G]",
     ),
     click.option(
         "--epochs",
-        default=10,
-        show_default=True,
         type=click.IntRange(min=1),
-        help="With --model: passes, or rounds of batch tuners, at most.",
+        help="With --model: passes, or rounds of batch tuners, at most.  [default: 10]",
     ),
     click.option(
-        "--size",
-        default=100,
-        show_default=True,
-        type=click.IntRange(min=2),
-        help="With --model: candidates of each sentence.",
+        "--size", type=click.IntRange(min=2), help="With --model: candidates of each sentence.  [default: 100]"
     ),
     click.option(
         "--mode",
         type=click.Choice(["auto", "batch", "online"]),
-        default="auto",
-        show_default=True,
-        help="With --model: rounds on a pool, or an update after every few sentences.",
+        help="With --model: rounds on a pool, or an update after every few sentences.  [default: what suits the tuner]",
     ),
     click.option(
         "--stale",
-        default=3,
-        show_default=True,
         type=click.IntRange(min=0),
-        help="With --model, online: batches that are decoded ahead of the updates.",
+        help="With --model, online: batches that are decoded ahead of the updates.  [default: 3]",
     ),
     click.option(
         "--shards",
-        default=1,
-        show_default=True,
         type=click.IntRange(min=1),
-        help="With --model, online MIRA: shards that learn apart and are averaged.",
+        help="With --model, online MIRA: shards that learn apart and are averaged.  [default: 1]",
     ),
-    click.option(
-        "--select",
-        type=click.Choice(["best", "last"]),
-        default="best",
-        show_default=True,
-        help="With --model: which epoch's weights to take.",
-    ),
-    click.option(
-        "--replications",
-        default=1,
-        show_default=True,
-        type=click.IntRange(min=1),
-        help="With --model: runs with different seeds.",
-    ),
-    click.option("--threads", type=click.IntRange(min=1), help="With --model: default all cores."),
     click.option("--stack", type=click.IntRange(min=1), help="With --model: as for `dragoman translate`."),
     click.option("--pops", type=click.IntRange(min=0), help="With --model: as for `dragoman translate`."),
 )
@@ -127,7 +110,6 @@ def _model_options(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.option(
     "--out",
     "-o",
-    default="weights.toml",
     metavar="FILE",
     help="Where the weights go; with --model a folder for all of the run.  [default: weights.toml; with --model tuned]",
 )
@@ -135,7 +117,7 @@ def _model_options(command: Callable[..., Any]) -> Callable[..., Any]:
     "--held-out",
     multiple=True,
     metavar="SHARE|FILE...",
-    help="Sentences to judge the result on (with --model, to choose the epoch by): a share of the list or text (0.2), "
+    help="Sentences to judge the result on (and to choose the step by: --select): a share of the list or text (0.2), "
     "or others with --held-out-refs.",
 )
 @click.option("--held-out-refs", multiple=True, metavar="FILE...", help="References of the held-out lists or text.")
@@ -155,6 +137,20 @@ def _model_options(command: Callable[..., Any]) -> Callable[..., Any]:
     metavar="OPTION=A,B...",
     help="Try each value of the tuner's options (each combination) and keep the best on the held-out set.",
 )
+@click.option(
+    "--select",
+    type=click.Choice(["best", "last"]),
+    help="Which step's weights to take: the best on the held-out (else the tuning) text, or the last.  [default: last; "
+    "with --model best]",
+)
+@click.option(
+    "--replications",
+    default=1,
+    show_default=True,
+    type=click.IntRange(min=1),
+    help="Runs with different seeds: mean and spread.",
+)
+@click.option("--threads", type=click.IntRange(min=1), help="Threads to use.  [default: all cores]")
 @click.option("--trace", metavar="FILE", help="Write a JSON line for each step.")
 @click.option("--resume", is_flag=True, help="Go on with a run that was killed.")
 @_model_options
@@ -165,13 +161,16 @@ def tune(
     refs: tuple[str, ...],
     metric: str | None,
     tuner: str | None,
-    out: str,
+    out: str | None,
     held_out: tuple[str, ...],
     held_out_refs: tuple[str, ...],
     start: str,
     fixed: tuple[str, ...],
     bounds: tuple[str, ...],
     grid: tuple[str, ...],
+    select: str | None,
+    replications: int,
+    threads: int | None,
     trace: str | None,
     resume: bool,
     seed: int,
@@ -191,45 +190,151 @@ def tune(
     dragoman tune --model model --src dev.de --refs dev.en --tuner kbmira --out tuned
     dragoman translate --model model --weights tuned/weights.toml < test.de > test.out
     """
-    made = tuner_from(tuner or _usual(decoding))
-    if decoding["model"] is not None:
-        if lists or grid or bounds or trace:
-            raise click.UsageError("--nbest, --sweep, --bound and --trace are for fixed lists, not for --model")
-        form = metric_from(metric or "bleu:tokenize=none")
-        request = _request(form, made, refs, out, held_out, held_out_refs, start, fixed, resume, seed, decoding)
-        tune_model.run(request, as_json)
-        return
-    if not lists:
-        raise click.UsageError("expected --nbest, or --model with --src")
-    form = metric_from(metric or "bleu")
+    modelled = decoding["model"] is not None
+    made = adjusted(
+        tuner_from(tuner or _usual(decoding)),
+        {name: decoding[name] for name in ("mode", "stale", "shards") if decoding[name] is not None},
+    )
     variants = sweep.variants(made, grid)
-    first = start if start in {"auto", "fit", "ones"} else weights.load(start)
-    limits = dict(_bound(text) for text in bounds)
-    pool, other = _pools(form, lists, refs, held_out, held_out_refs, seed)
-    if grid and other is None:
+    limits = NamedLimits(fixed, dict(_bound(text) for text in bounds))
+    share = _share(held_out)
+    if grid and not held_out:
         raise click.UsageError("--sweep chooses on held-out sentences: add --held-out 0.2, or lists of their own")
-    _writable(out, trace)
-    options: Options = {"start": first, "fixed": fixed, "bounds": limits, "seed": seed, "resume": resume}
-    with steps(form.name, form.scale if form.higher_is_better else -form.scale) as progress:
-        options["progress"] = progress
-        if grid:
-            tried = sweep.run(pool, variants, other, out, options)
-            found = sweep.best(tried, form)
-        else:
-            tried = None
-            options["checkpoint"], options["trace"] = Path(f"{out}.checkpoint"), Path(trace) if trace else None
-            found = tune_pool(pool, made, held_out=other, **options)
-    info: dict[str, str | int | float] = {
-        "tuner": found.tuner,
-        "metric": found.metric,
-        "seed": seed,
-        "score": found.end.score,
-    }
-    weights.save(out, found.weights, info)
-    if as_json:
-        print_json(_as_dict(found, tried))
+    if grid and replications > 1:
+        raise click.UsageError("--sweep and --replications do not go together: sweep first, then repeat the best")
+    if modelled:
+        if lists:
+            raise click.UsageError("--nbest has fixed lists, and is not for --model, which makes its own")
+        form = metric_from(metric or "bleu:tokenize=none")
+        request = tune_model.Request(
+            decoding["model"], decoding["src"], refs, form, decoding["size"] or 100, share or held_out, held_out_refs,
+            None if start == "auto" else start, decoding["features"], threads,
+            {key: decoding[key] for key in ("stack", "pops") if decoding[key] is not None},
+            decoding["tokenized"], decoding["own"], limits, parse_size(decoding["memory"] or "4G"), seed,
+        )  # fmt: skip
+        setting = tune_model.open_model(request, Path(out or "tuned"))
+        job = _Job(
+            setting.problem, setting.start, Path(out or "tuned"), setting.about, decoding["epochs"] or 10, setting
+        )
     else:
-        _print(found, tried, form, out)
+        _refuse_model_options(decoding)
+        if not lists:
+            raise click.UsageError("expected --nbest, or --model with --src")
+        form = metric_from(metric or "bleu")
+        first = start if start in {"auto", "fit", "ones"} else weights.load(start)
+        pool, other = _pools(form, lists, refs, held_out, held_out_refs, seed)
+        _writable(out or "weights.toml", trace)
+        problem = Problem.of_pool(pool, limits=limits, held_out=None if other is None else Problem.of_pool(other))
+        job = _Job(problem, first, Path(out or "weights.toml"))
+    job.trace = Path(trace) if trace else None
+    options = {"select": select, "resume": resume, "seed": seed, "engine": engine_of(threads)}
+    if grid:
+        tried = job.sweep(variants, options)
+        tune_report.show([sweep.best(tried, form)], tried, job, as_json)
+    else:
+        tune_report.show(job.run(made, replications, options), None, job, as_json)
+
+
+@dataclass
+class _Job:
+    """What to tune and where it goes: lists or a model, one run or several."""
+
+    problem: Problem
+    start: Any
+    out: Path
+    """A file for weights, or with a model a folder."""
+    about: dict[str, Any] | None = None
+    rounds: int | None = None
+    setting: tune_model.Setting | None = None
+    trace: Path | None = None
+
+    @property
+    def modelled(self) -> bool:
+        """Whether there is a decoder in the loop."""
+        return self.setting is not None
+
+    def place(self, mark: str = "", keep: bool = False) -> RunDir:
+        """Where a run is kept; `mark` tells several apart."""
+        trace = self.trace if self.trace is None or not mark else self.trace.with_name(f"{self.trace.name}.{mark}")
+        if self.modelled:
+            return RunDir(self.out / mark if mark else self.out, trace=trace)
+        out = self.out.with_name(f"{self.out.stem}.{mark}{self.out.suffix}") if mark else self.out
+        return RunDir.beside(out, trace, keep=keep)
+
+    def run(self, tuner: Tuner, count: int, options: dict[str, Any]) -> list[Tuned]:
+        """One run, or several with other seeds; the best of these gives the result."""
+        marks = [""] if count == 1 else [f"run{number + 1}" for number in range(count)]
+        places = [self.place(mark, keep=count > 1) for mark in marks]
+
+        def began(number: int) -> None:
+            self._ready(places[number])
+            if count > 1:
+                click.echo(f"run {number + 1} of {count}", err=True)
+
+        done: list[Tuned] = []
+
+        def ended(found: Tuned) -> None:
+            done.append(found)
+            self._tell(found, places[len(done) - 1])
+
+        with self._watch() as progress:
+            results = replicate(
+                self.problem, tuner, count, places.__getitem__, began=began, ended=ended, start=self.start,
+                rounds=self.rounds, about=self.about, progress=progress, **options,
+            )  # fmt: skip
+        if count > 1:
+            self._adopt(places, max(range(count), key=lambda number: self._key(results[number])))
+        return results
+
+    def sweep(self, variants: Sequence[sweep.Variant], options: dict[str, Any]) -> list[tuple[str, Tuned]]:
+        """A run for each variant; the best of these gives the result."""
+        places = [self.place(f"sweep{number + 1}", keep=True) for number in range(len(variants))]
+        for place in places:
+            self._ready(place)
+        with self._watch() as progress:
+            tried = sweep.run(
+                self.problem, variants, places.__getitem__, start=self.start, rounds=self.rounds, about=self.about,
+                progress=progress, **options,
+            )  # fmt: skip
+        chosen = sweep.best(tried, self.problem.metric)
+        self._adopt(places, next(number for number, (_, found) in enumerate(tried) if found is chosen))
+        return tried
+
+    def _key(self, found: Tuned) -> float:
+        return self.problem.sign * (found.held_out or found.end).score
+
+    def _ready(self, place: RunDir) -> None:
+        if place.folder is not None:
+            tune_model.writable(place.folder)
+
+    def _watch(self) -> AbstractContextManager[Any]:
+        """Shows progress, where somebody looks."""
+        if self.setting is not None:
+            return tune_model.watching(self.setting, self.rounds or 0)
+        metric = self.problem.metric
+        return steps(metric.name)
+
+    def _tell(self, found: Tuned, place: RunDir) -> None:
+        """What a run leaves besides its weights."""
+        for warning in found.warnings:
+            click.echo(f"dragoman: warning: {warning}", err=True)
+        if place.folder is not None and self.setting is not None:
+            curves.save(found.trace, place.folder, self.problem.metric.name)
+            if found.held_out_texts is not None:
+                lines = found.held_out_texts
+                write_text(place.folder / "held-out.txt", self.setting.readable(lines))
+
+    def _adopt(self, places: Sequence[RunDir], best: int) -> None:
+        """The weights of the best run are the result; only then may checkpoints of lists go."""
+        source = places[best].out
+        assert source is not None
+        target = self.out / "weights.toml" if self.modelled else self.out
+        partial = target.with_name(f".{target.name}.{os.getpid()}.partial")
+        shutil.copyfile(source, partial)
+        partial.replace(target)
+        if not self.modelled:
+            for place in places:
+                place.remove()
 
 
 def _usual(decoding: dict[str, Any]) -> str:
@@ -239,34 +344,11 @@ def _usual(decoding: dict[str, Any]) -> str:
     return "adagrad" if decoding["features"] else "smooth-mert"
 
 
-def _request(
-    form: Metric,
-    made: Tuner,
-    refs: Sequence[str],
-    out: str,
-    held_out: Sequence[str],
-    held_out_refs: Sequence[str],
-    start: str,
-    fixed: Sequence[str],
-    resume: bool,
-    seed: int,
-    decoding: dict[str, Any],
-) -> tune_model.Request:
-    if decoding["src"] is None:
-        raise click.UsageError("--model needs the source text: --src dev.de")
-    plan = Plan(
-        epochs=decoding["epochs"], mode=decoding["mode"], stale=decoding["stale"], shards=decoding["shards"],
-        select=decoding["select"], fixed=fixed, seed=seed, engine=engine_of(decoding["threads"]),
-        memory=parse_size(decoding["memory"]),
-    )  # fmt: skip
-    return tune_model.Request(
-        decoding["model"], decoding["src"], refs, "tuned" if out == "weights.toml" else out, form, made, plan,
-        decoding["size"], decoding["replications"], _share(held_out) or held_out, held_out_refs,
-        None if start == "auto" else start,
-        decoding["features"], decoding["threads"],
-        {key: decoding[key] for key in ("stack", "pops") if decoding[key] is not None}, resume,
-        own=decoding["own"], tokenized=decoding["tokenized"],
-    )  # fmt: skip
+def _refuse_model_options(decoding: dict[str, Any]) -> None:
+    """Options that would do nothing are refused."""
+    given = [name for name, value in decoding.items() if value not in (None, False, ()) and name != "model"]
+    if given:
+        raise click.UsageError(f"--{given[0]} is for tuning with --model, not for fixed lists")
 
 
 def _pools(
@@ -335,37 +417,6 @@ def _writable(*paths: str | None) -> None:
         folder = Path(path).resolve().parent
         if not folder.is_dir() or not os.access(folder, os.W_OK):
             raise InputError(f"{path}: cannot be written: {folder} is missing or read-only", path)
-
-
-def _interval(interval: Interval) -> str:
-    return f"{interval.score:.2f} [{interval.low:.2f} {interval.high:.2f}]"
-
-
-def _print(found: Tuned, tried: Sequence[tuple[str, Tuned]] | None, form: Metric, out: str) -> None:
-    if tried:
-        rows = [[name, f"{t.end.score:.2f}", f"{t.held_out.score:.2f}" if t.held_out else ""] for name, t in tried]
-        print_table(["options", f"{form.name} pool", f"{form.name} held-out"], rows)
-        click.echo()
-    rows = [["pool", _interval(found.start), _interval(found.end), f"{found.oracle:.2f}"]]
-    if found.held_out and found.held_out_start:
-        rows.append(["held-out", _interval(found.held_out_start), _interval(found.held_out), ""])
-    print_table([form.name, "start", "end", "oracle"], rows)
-    for title, names in (("zero", found.zeros), ("at a bound", found.at_bound)):
-        if names:
-            click.echo(f"# {title}: {', '.join(names[:20])}{' ...' if len(names) > 20 else ''}")
-    click.echo(f"# {found.metric}|seed:{found.seed}|tuner:{found.tuner}")
-    for warning in found.warnings:
-        click.echo(f"dragoman: warning: {warning}", err=True)
-    click.echo(f"dragoman: {found.steps} steps in {found.seconds:.1f} s, weights in {out}", err=True)
-
-
-def _as_dict(found: Tuned, tried: Sequence[tuple[str, Tuned]] | None) -> dict[str, object]:
-    fields = {name: getattr(found, name) for name in Tuned.__dataclass_fields__ if name not in {"weights", "trace"}}
-    result = {k: asdict(v) if isinstance(v, Interval) else v for k, v in fields.items()}
-    result["weights"] = found.weights.to_dict() if len(found.weights) <= 10_000 else None
-    if tried:
-        result["sweep"] = [{"options": name, **_as_dict(t, None)} for name, t in tried]
-    return result
 
 
 @click.command(cls=Command)

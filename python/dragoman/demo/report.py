@@ -86,7 +86,7 @@ def _scores(systems: Sequence[System]) -> str:
 
 
 def _series(system: System, key: str, faint: str) -> Series:
-    points = [(record["epoch"], record[key]) for record in system.records if key in record]
+    points = [(record["step"], record[key]) for record in system.records if key in record]
     title, colour = {"mert": ("MERT", "#b7791f"), "adagrad": ("AdaGrad", "#1f6f8b")}[system.name]
     return Series(title, system.name + faint, colour, points)
 

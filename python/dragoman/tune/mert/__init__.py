@@ -1,6 +1,0 @@
-"""Minimum error rate training: exact line searches, many ways to choose the lines, regularised or not."""
-
-from dragoman.tune.mert.regularise import REGULARISERS, Line, Regulariser
-from dragoman.tune.mert.tuner import Mert, MertSession
-
-__all__ = ["REGULARISERS", "Line", "Mert", "MertSession", "Regulariser"]

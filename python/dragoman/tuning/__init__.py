@@ -1,0 +1,88 @@
+"""Tuners: weights that maximise a metric, from candidates of any system. To add one: a file, and a line in `TUNERS`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from dragoman.config import build
+from dragoman.errors import OptionError
+from dragoman.tuning import sweep
+from dragoman.tuning.driver import Tuned, tune
+from dragoman.tuning.limits import Limits, NamedLimits
+from dragoman.tuning.pool import Pool
+from dragoman.tuning.problem import BatchTuner, Problem, Session, Tuner, Workspace, judge
+from dragoman.tuning.replicate import replicate
+from dragoman.tuning.rundir import RunDir
+from dragoman.tuning.state import State
+from dragoman.tuning.tuners.forest_mira import LatticeMira
+from dragoman.tuning.tuners.mert import Mert
+from dragoman.tuning.tuners.mira import Mira
+from dragoman.tuning.tuners.online import Online
+from dragoman.tuning.tuners.pro import Pro
+from dragoman.tuning.tuners.risk import Risk
+from dragoman.tuning.tuners.samplerank import SampleRank
+
+__all__ = [
+    "TUNERS",
+    "BatchTuner",
+    "LatticeMira",
+    "Limits",
+    "Mert",
+    "Mira",
+    "NamedLimits",
+    "Online",
+    "Pool",
+    "Pro",
+    "Problem",
+    "Risk",
+    "RunDir",
+    "SampleRank",
+    "Session",
+    "State",
+    "Tuned",
+    "Tuner",
+    "Workspace",
+    "adjusted",
+    "judge",
+    "replicate",
+    "sweep",
+    "tune",
+    "tuner_from",
+]
+
+TUNERS: dict[str, Tuner] = {
+    "mert": Mert(),
+    "smooth-mert": Mert.smooth(),
+    "pro": Pro(),
+    "mira": Mira(),
+    "kbmira": Mira.kbmira(),
+    "lattice-mira": LatticeMira(),
+    "adagrad": Online(),
+    "online": Online(),
+    "phrasal": Online.phrasal(),
+    "risk": Risk(),
+    "samplerank": SampleRank(),
+}
+"""What the command line can name: a tuner with its options, as they are unless told otherwise."""
+
+
+def tuner_from(spec: str) -> Tuner:
+    """A tuner from its text form, e.g. `mert:starts=5,directions=gradient`."""
+    return build("tuner", TUNERS, spec)
+
+
+def adjusted(tuner: Tuner, options: Mapping[str, str | int]) -> Tuner:
+    """The tuner with some of its options set; one that it does not have, and that would do nothing, is refused.
+
+    >>> adjusted(Online(), {"stale": 0}).stale
+    0
+    """
+    for name, value in options.items():
+        if hasattr(tuner, name):
+            tuner = replace(tuner, **{name: value})  # type: ignore[type-var]
+        elif name == "mode" and value == "online":
+            raise OptionError(f"{tuner.name} cannot be run online; leave the mode out")
+        elif name != "mode":
+            raise OptionError(f"{name} means nothing to {tuner.name}: leave it out")
+    return tuner

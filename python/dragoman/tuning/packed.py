@@ -1,0 +1,104 @@
+"""What the learning tuners share: lists in the form that kernels read, and how a step begins and ends."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Literal
+
+import numpy as np
+
+from dragoman._core import CandidateLists, NativeMetric
+from dragoman.errors import OptionError
+from dragoman.tuning.limits import Limits
+from dragoman.tuning.pool import Pool
+from dragoman.tuning.state import Number, State
+from dragoman.types import F64, I64, Metric
+
+__all__ = ["PackedPool", "Select", "check", "native_of"]
+
+Select = Literal["last", "best"]
+
+
+def check(what: str, **laws: bool) -> None:
+    """Raises an error that names the first option whose law does not hold."""
+    for option, holds in laws.items():
+        if not holds:
+            raise OptionError(f"{what}: {option} is out of range")
+
+
+def native_of(metric: Metric) -> NativeMetric | None:
+    """The metric's handle in the core, if it is one of the core's."""
+    handle = getattr(metric, "_native", None)
+    return handle if isinstance(handle, NativeMetric) else None
+
+
+class PackedPool:
+    """A pool in the form that kernels read, made once for a session; and the start and end of its steps."""
+
+    def __init__(self, pool: Pool, limits: Limits, seed: int, select: Select) -> None:
+        features = pool.candidates.features
+        self.pool = pool
+        self.limits = limits
+        self.seed = seed % 2**64
+        self.select = select
+        self.lists = CandidateLists(
+            pool.candidates.starts, features.starts, features.columns, features.values, pool.width
+        )
+
+    def corpus_gain(self, weights: F64) -> float:
+        """The pool's corpus gain under the weights, as `Pool.corpus_gain` has it, from the packed lists."""
+        best = self.lists.best(weights)
+        total = self.pool.statistics[best[best >= 0]].sum(axis=0)
+        return self.pool.gain_sign * float(self.pool.metric.score(total)) / self.pool.metric.scale
+
+    def informative(self, gains: F64) -> float:
+        """The fraction of sentences whose candidates differ in gain: there is nothing to learn from others."""
+        starts = self.pool.candidates.starts
+        filled = np.flatnonzero(starts[:-1] < starts[1:])
+        if not len(filled):
+            return 0.0
+        most = np.maximum.reduceat(gains, starts[filled])
+        least = np.minimum.reduceat(gains, starts[filled])
+        return float((most > least).sum()) / len(self.pool.candidates)
+
+    def order(self, step: int, shuffle: bool = True) -> I64:
+        """The sentences in the order of this step's pass."""
+        count = len(self.pool.candidates)
+        if not shuffle:
+            return np.arange(count, dtype=np.int64)
+        return np.random.default_rng([self.seed, step]).permutation(count).astype(np.int64)
+
+    def begin(
+        self,
+        start: F64,
+        gains: F64,
+        numbers: Mapping[str, Number] | None = None,
+        rows: Mapping[str, F64 | I64] | None = None,
+    ) -> State:
+        """The first state; it is the last as well if no sentence's candidates differ in gain."""
+        weights = self.limits.clip(np.ascontiguousarray(start, dtype=np.float64))
+        if not np.isfinite(weights).all():
+            raise OptionError("the start weights must be finite numbers")
+        gain, informative = self.corpus_gain(weights), self.informative(gains)
+        return State(
+            weights, 0, informative == 0.0, rows=rows or {}, numbers={**(numbers or {}), "best": gain},
+            record={"gain": gain, "informative": informative},
+        )  # fmt: skip
+
+    def end(self, state: State, answer: F64, last: bool, record: dict[str, float], **slots: Any) -> State:
+        """The state after a step that found `answer`; with select="best" it must beat those before.
+
+        `slots` are what else the next step wants to know. A step that ends in numbers that are not finite is undone,
+        and is the last: `diverged` says so.
+        """
+        answer = self.limits.clip(answer)
+        if not np.isfinite(answer).all():
+            return replace(state, step=state.step + 1, done=True, record={**state.record, "diverged": 1.0})
+        gain, best = self.corpus_gain(answer), state.number("best")
+        record = {"gain": gain, "informative": state.record.get("informative", 1.0), **record}
+        if self.select == "best" and gain <= best:
+            answer = state.weights
+            record |= {"gain": best, "step_gain": gain}
+        slots["numbers"] = {**slots.get("numbers", {}), "best": max(gain, best)}
+        return State(answer, state.step + 1, last, record=record, **slots)

@@ -1,0 +1,88 @@
+"""Batch MIRA over lattices: hope and fear among all that the decoder kept, by dynamic programming (Cherry 2013)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from dragoman.engine import Engine
+from dragoman.tuning.loops.forests import LatticeRounds
+from dragoman.tuning.packed import Select, check
+from dragoman.tuning.problem import Problem
+from dragoman.types import Forests
+
+__all__ = ["LatticeMira"]
+
+
+@dataclass(frozen=True)
+class LatticeMira:
+    """k-best batch MIRA's loop (`Mira.kbmira`) with lattices in place of lists.
+
+    For each sentence y+ and y- are the best paths of its lattices under M + L and M - L, where L is BLEU to first order
+    around a decaying background: so much for a word, so much for each matched n-gram, unclipped. The update then counts
+    with the true gains of these paths.
+
+    >>> LatticeMira(density=20).epochs
+    30
+    """
+
+    oracle: Literal["mb", "hope"] = "hope"
+    """y+: `mb` largest gain, `hope` M + G."""
+    prediction: Literal["pb", "mc", "fear"] = "fear"
+    """y-: `pb` largest M, `mc` smallest gain, `fear` M - G."""
+    c: float = 0.01
+    """Largest step."""
+    unit: Literal["score", "sentence", "length"] = "length"
+    """What a gain is multiplied by: nothing, the number of sentences in the background, or its reference length."""
+    decay: float = 0.999
+    """What is left of the background when a path's statistics are added."""
+    feed: Literal["oracle", "model"] = "oracle"
+    """Whose statistics those are. Added whenever y+ has a larger gain than y-, even if no update follows."""
+    epochs: int = 30
+    """Passes over the sentences in each round."""
+    average: bool = True
+    """The answer is the mean of the start and the weights after each update, not the last weights."""
+    shuffle: bool = True
+    """A new order of sentences for every pass, from the seed."""
+    select: Select = "best"
+    """`best`: of the passes' answers and the start, the one with the best BLEU of the lattices' 1-best paths."""
+    density: float = 50.0
+    """Arcs for each source word that a lattice keeps, those on the best paths; 0 keeps all."""
+    keep: int = 0
+    """Rounds whose lattices take part, the current one included; 0 is all of them."""
+    memory: float = 2.0
+    """Gigabytes for lattices; beyond, those of the oldest rounds go, with a warning."""
+
+    def __post_init__(self) -> None:
+        check(
+            "lattice MIRA",
+            oracle=self.oracle in {"mb", "hope"},
+            prediction=self.prediction in {"pb", "mc", "fear"},
+            c=self.c > 0,
+            unit=self.unit in {"score", "sentence", "length"},
+            decay=0 < self.decay <= 1,
+            feed=self.feed in {"oracle", "model"},
+            epochs=self.epochs > 0,
+            density=self.density >= 0,
+            keep=self.keep >= 0,
+            memory=self.memory > 0,
+        )
+
+    @property
+    def name(self) -> str:
+        """lattice-mira."""
+        return "lattice-mira"
+
+    @property
+    def never_worse(self) -> bool:
+        """Only if it may keep the start."""
+        return self.select == "best"
+
+    @property
+    def needs(self) -> type:
+        """Lattices."""
+        return Forests
+
+    def session(self, problem: Problem, engine: Engine, seed: int) -> LatticeRounds:
+        """Rounds on lattices."""
+        return LatticeRounds(problem, self, engine, seed)

@@ -1,0 +1,226 @@
+"""MIRA over a pool: the nine pairs of oracle and prediction (Eidelman 2012) and k-best batch MIRA."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, cast
+
+import numpy as np
+
+from dragoman._core import JudgedLists, MiraRun
+from dragoman.engine import Engine
+from dragoman.errors import OptionError
+from dragoman.tuning.limits import Limits
+from dragoman.tuning.loops.online_mira import OnlineMira
+from dragoman.tuning.packed import PackedPool, Select, check, native_of
+from dragoman.tuning.pool import Pool
+from dragoman.tuning.problem import BatchTuner, Problem, Session
+from dragoman.tuning.state import Number, State
+from dragoman.types import F64, I64, Forests, Lists
+
+__all__ = ["Mira"]
+
+
+@dataclass(frozen=True)
+class Mira(BatchTuner):
+    """Margin-infused relaxed algorithm with 1-best updates.
+
+    For each sentence, with model scores M and gains G: if G(y+) > G(y-) and the loss
+    [M(y-) - M(y+)] + [G(y+) - G(y-)] is above 0, w += min(c, loss / |d|^2) d, d = h(y+) - h(y-).
+
+    >>> Mira.kbmira().epochs
+    60
+    """
+
+    oracle: Literal["lu", "mb", "hope"] = "hope"
+    """y+: `lu` largest gain among the model's `local` best candidates, `mb` largest gain, `hope` M + G."""
+    prediction: Literal["pb", "mc", "fear"] = "fear"
+    """y-: `pb` largest M, `mc` smallest gain, `fear` M - G."""
+    c: float = 0.01
+    """Largest step."""
+    gain: Literal["sentence", "background", "corpus"] = "corpus"
+    """`sentence`: the metric's sentence-level form. `background`: the corpus metric on top of a decaying sum.
+    `corpus`: sentence-level in the first epoch, then the corpus metric of the previous epoch's 1-best output
+    with this sentence's replaced (Eidelman 2012)."""
+    context: Literal["latest", "epoch"] = "latest"
+    """Online, gain=corpus: when a new 1-best translation takes the old one's place in that corpus. `latest`: at once.
+    `epoch`: after the epoch, as Eidelman has it; then all of an epoch answers to the lengths of the one before, too
+    short to too long and back."""
+    unit: Literal["score", "sentence", "length"] = "length"
+    """What a gain is multiplied by, since one sentence hardly moves a corpus score: nothing, the number of sentences
+    in the context (1 if there is none), or the reference length in words of context and sentence (Cherry & Foster
+    2012). In words gains weigh as much as model scores do, so that hope and fear are not just the 1-best."""
+    length_column: int = 1
+    """Which statistic that length is: 1 in BLEU, TER and WER."""
+    decay: float = 0.999
+    """What is left of the background when a candidate's statistics are added."""
+    feed: Literal["oracle", "model"] = "oracle"
+    """Whose statistics those are. Added whenever y+ has a larger gain than y-, even if no update follows."""
+    local: int = 500
+    """How many candidates `lu` looks at."""
+    near: int = 0
+    """Online: how many of the model's best candidates hope and the predictions look at; 0 is all. A list of 50,000 for
+    `mb` and 500 for the rest (Eidelman 2012) is `--size 50000` with near=500."""
+    space: Literal["list", "lattice"] = "list"
+    """Online: where oracle and prediction are looked for. In a `lattice` they are the best paths under BLEU to first
+    order, found by dynamic programming; `lu` needs a list."""
+    density: float = 50.0
+    """Arcs for each source word that such a lattice keeps; 0 keeps all."""
+    epochs: int = 20
+    average: bool = True
+    """The answer is the mean of the start and the weights after each update, not the last weights."""
+    shuffle: bool = True
+    """A new order of sentences for every epoch, from the seed."""
+    select: Select = "best"
+    """`best`: of the epochs' answers and the start, the one with the best corpus gain on the pool."""
+    mode: Literal["auto", "batch", "online"] = "auto"
+    """With a decoder: rounds on a pool, or an update after every sentence; auto: rounds if the gain is `background`."""
+    shards: int = 1
+    """Online: the sentences are dealt into so many shards, which learn apart; their weights are averaged after each
+    epoch (iterative parameter mixing)."""
+
+    def __post_init__(self) -> None:
+        check(
+            "MIRA",
+            oracle=self.oracle in {"lu", "mb", "hope"},
+            prediction=self.prediction in {"pb", "mc", "fear"},
+            c=self.c > 0,
+            gain=self.gain in {"sentence", "background", "corpus"},
+            context=self.context in {"latest", "epoch"},
+            unit=self.unit in {"score", "sentence", "length"},
+            length_column=self.length_column >= 0,
+            decay=0 < self.decay <= 1,
+            feed=self.feed in {"oracle", "model"},
+            local=self.local > 0,
+            near=self.near >= 0,
+            space=self.space == "list" or (self.space == "lattice" and self.oracle != "lu"),
+            density=self.density >= 0,
+            epochs=self.epochs > 0,
+            mode=self.mode in {"auto", "batch", "online"},
+            shards=self.shards > 0,
+        )
+
+    @classmethod
+    def kbmira(cls) -> Mira:
+        """k-best batch MIRA (Cherry & Foster 2012) as in Moses: 60 epochs on a background in words.
+
+        Unlike there the average is a true one: n updates make n + 1 vectors and the sum is divided by n + 1.
+        """
+        return cls(gain="background", unit="length", epochs=60)
+
+    @property
+    def name(self) -> str:
+        """MIRA."""
+        return "mira"
+
+    @property
+    def never_worse(self) -> bool:
+        """Only if it may keep the start."""
+        return self.select == "best"
+
+    @property
+    def needs(self) -> type:
+        """N-best lists, or lattices."""
+        return Lists if self.space == "list" else Forests
+
+    @property
+    def online(self) -> bool:
+        """Whether it learns sentence by sentence where there is a decoder."""
+        return self.mode == "online" or (self.mode == "auto" and self.gain != "background")
+
+    def check_lists(self) -> None:
+        """Refuses options that mean nothing on fixed lists."""
+        if self.near or self.space != "list":
+            raise OptionError("MIRA: near and space are for online tuning with the decoder in the loop, not for lists")
+
+    def session(self, problem: Problem, engine: Engine, seed: int) -> Session:
+        """Epochs over fixed lists; with a decoder, sentence by sentence or in rounds."""
+        if self.online and not problem.fixed:
+            return OnlineMira(problem, self, engine, seed)
+        self.check_lists()
+        return super().session(problem, engine, seed)
+
+    def over(self, pool: Pool, limits: Limits, seed: int, engine: Engine | None = None) -> MiraSession:  # noqa: ARG002
+        """A run over `pool`."""
+        self.check_lists()
+        check("MIRA", length_column=self.unit != "length" or self.length_column < pool.metric.width)
+        return MiraSession(self, PackedPool(pool, limits, seed, self.select))
+
+
+class MiraSession:
+    """A run of MIRA: one step is one epoch."""
+
+    def __init__(self, options: Mira, packed: PackedPool) -> None:
+        self.options = options
+        self.packed = packed
+        self.judged = JudgedLists(packed.lists, np.ascontiguousarray(packed.pool.statistics))
+        self.gains = packed.pool.sentence_gains()
+        if options.unit == "length":
+            self.gains = self.gains * packed.pool.statistics[:, options.length_column]
+
+    def begin(self, start: F64) -> State:
+        """The state before the first epoch. The background starts with 1 everywhere, as Moses' does."""
+        if self.options.gain == "background":
+            row = np.ones(self.packed.pool.metric.width)
+            return self.packed.begin(start, self.gains, {"updates": 0, "count": 0.0}, {"background": row})
+        return self.packed.begin(start, self.gains, {"updates": 0})
+
+    def step(self, state: State) -> State:
+        """One pass over all sentences."""
+        if state.done:
+            return state
+        run = self._resume(state)
+        order = self.packed.order(state.step, self.options.shuffle)
+        if self.options.gain == "sentence" or (self.options.gain == "corpus" and state.step == 0):
+            run.visit_all(order, self.gains)
+        else:
+            self._in_context(run, order)
+        weights, drift, updates, seen = run.state()
+        numbers: dict[str, Number] = {"updates": updates}
+        rows: dict[str, F64 | I64] = {}
+        if self.options.gain == "background":
+            rows["background"], numbers["count"] = run.background()
+        elif self.options.gain == "corpus":
+            rows["choice"] = seen
+        answer = weights - drift / (updates + 1) if self.options.average else weights
+        last = state.step + 1 >= self.options.epochs
+        features = {"weights": weights, "drift": drift}
+        record = {"updates": float(updates)}
+        return self.packed.end(state, answer, last, record, features=features, rows=rows, numbers=numbers)
+
+    def _resume(self, state: State) -> MiraRun:
+        options, limits = self.options, self.packed.limits
+        background, choice = state.rows.get("background"), state.rows.get("choice")
+        return MiraRun(
+            self.judged,
+            state.features.get("weights", state.weights),
+            state.feature("drift", len(state.weights)),
+            int(state.number("updates")),
+            limits.lower,
+            limits.upper,
+            oracle=options.oracle,
+            prediction=options.prediction,
+            local=options.local,
+            c=options.c,
+            decay=options.decay,
+            feed=options.feed,
+            background=cast("F64 | None", background),
+            count=state.number("count"),
+            choice=cast("I64 | None", choice),
+        )
+
+    def _in_context(self, run: MiraRun, order: I64) -> None:
+        """Visits each sentence with gains in context: in the core, or by asking a metric in plain Python."""
+        pool, options = self.packed.pool, self.options
+        sign, metric, native = pool.gain_sign, pool.metric, native_of(pool.metric)
+        if native is not None:
+            unit = str(options.length_column) if options.unit == "length" else options.unit
+            run.visit_native(order, native, sign, metric.scale, unit)
+            return
+        starts = pool.candidates.starts.tolist()
+        for sentence in order.tolist():
+            row, count = run.context(sentence)
+            sums = row + pool.statistics[starts[sentence] : starts[sentence + 1]]
+            units = {"score": 1.0, "sentence": count + 1.0}
+            size = sums[:, options.length_column] if options.unit == "length" else units[options.unit]
+            run.visit(sentence, sign * np.asarray(metric.score(sums)) / metric.scale * size)

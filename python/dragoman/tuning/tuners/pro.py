@@ -1,0 +1,167 @@
+"""PRO: rank pairs of candidates as the metric does (Hopkins & May 2011)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from dragoman.engine import Engine
+from dragoman.errors import OptionError
+from dragoman.metrics.bleu import Bleu
+from dragoman.tuning.limits import Limits
+from dragoman.tuning.packed import PackedPool, Select, check
+from dragoman.tuning.pool import Pool
+from dragoman.tuning.problem import BatchTuner
+from dragoman.tuning.state import State
+from dragoman.types import F64, Metric
+
+__all__ = ["Pro"]
+
+
+@dataclass(frozen=True)
+class Pro(BatchTuner):
+    """Pairwise ranking optimisation over a pool.
+
+    A step draws pairs from every sentence, fits a logistic classifier without bias to their feature
+    differences (both signs) and moves the weights part of the way: w = (1 - psi) w + psi w_fitted, as
+    Hopkins & May do.
+
+    >>> Pro.moses().psi, Pro.cdec().pull
+    (1.0, 10000.0)
+    """
+
+    pairs: int = 5000
+    """Draws from each sentence's list, with replacement (Gamma)."""
+    keep: int = 50
+    """Of the accepted pairs, the largest differences that are kept (Xi)."""
+    threshold: float = 0.05
+    """Smallest difference in gain (0..1) of an accepted pair."""
+    sigma: float = 0.1
+    """Width of the Gaussian prior around 0: |w|^2 / (2 sigma^2) is added to the summed loss. `inf`: none."""
+    pull: float = 0.0
+    """Strength of a prior around the weights before the step: pull/2 |w - w_before|^2."""
+    psi: float = 0.1
+    """Share of the newly fitted weights in the interpolation with those before; 1 takes the fit as it is."""
+    iterations: int = 30
+    """Steps: each draws new pairs. With psi = 0.1, 30 of them leave 4 % of the start."""
+    alpha: float | None = None
+    """Add-alpha of the sentence-level BLEU in place of its own smoothing (R13 tunes it); BLEU pools only."""
+    smooth_unigrams: bool = False
+    """Whether alpha is added to unigrams too."""
+    smooth_brevity: bool | None = None
+    """Whether the reference length of the sentence-level BLEU grows by 1. BLEU+1 adds to matches but not to lengths,
+    and so favours short output (Nakov et al. 2012). By default it grows, wherever the pool's metric is BLEU."""
+    length_scale: float | None = None
+    """Reference lengths are multiplied by this in the sentence-level BLEU (Galley et al. 2013)."""
+    gain: Metric | None = None
+    """The sentence-level metric to rank by; default: the pool metric's own sentence-level form."""
+    fit_iterations: int = 100
+    tolerance: float = 1e-8
+    """The fit ends when a step lowers its objective by less than this fraction."""
+    memory: int = 10
+    """Steps that L-BFGS remembers."""
+    select: Select = "last"
+    """`best` keeps the weights with the best corpus gain on the pool, the start among them."""
+
+    def __post_init__(self) -> None:
+        check(
+            "PRO",
+            pairs=self.pairs > 0,
+            keep=self.keep > 0,
+            threshold=self.threshold >= 0,
+            sigma=self.sigma > 0,
+            pull=self.pull >= 0,
+            psi=0 < self.psi <= 1,
+            iterations=self.iterations > 0,
+            alpha=self.alpha is None or self.alpha >= 0,
+            fit_iterations=self.fit_iterations > 0,
+            tolerance=self.tolerance >= 0,
+        )
+
+    @classmethod
+    def moses(cls) -> Pro:
+        """As Moses' `pro` with MegaM: add-1 on all orders, prior of width 1, no interpolation."""
+        return cls(
+            sigma=1.0, psi=1.0, iterations=1, alpha=1.0, smooth_unigrams=True, smooth_brevity=False, fit_iterations=30
+        )
+
+    @classmethod
+    def cdec(cls) -> Pro:
+        """As cdec's `pro`: 500 |w|^2 and 5000 |w - w_before|^2 on the summed loss, no interpolation."""
+        return cls(sigma=math.sqrt(1 / 1000), pull=10000.0, psi=1.0, iterations=1, smooth_brevity=False)
+
+    @property
+    def name(self) -> str:
+        """PRO."""
+        return "pro"
+
+    @property
+    def never_worse(self) -> bool:
+        """Only if it may keep the start."""
+        return self.select == "best"
+
+    def sentence_form(self, metric: Metric) -> Metric:
+        """What pairs are ranked by."""
+        if self.gain is not None:
+            return self.gain
+        form = metric.sentence_level()
+        if not isinstance(form, Bleu):
+            if self.alpha is None and self.length_scale is None and not self.smooth_brevity:
+                return form
+            raise OptionError("PRO: alpha, smooth_brevity and length_scale are options of BLEU")
+        if self.alpha is not None:
+            form = replace(form, smooth="add-all" if self.smooth_unigrams else "add-k", smooth_value=self.alpha)
+        if self.length_scale is not None:
+            form = replace(form, length_scale=self.length_scale)
+        return form if self.smooth_brevity is False else replace(form, length_offset=1.0)
+
+    def over(self, pool: Pool, limits: Limits, seed: int, engine: Engine | None = None) -> ProSession:  # noqa: ARG002
+        """A run over `pool`."""
+        return ProSession(self, PackedPool(pool, limits, seed, self.select))
+
+
+class ProSession:
+    """A run of PRO; the gains of all candidates are computed once."""
+
+    def __init__(self, options: Pro, packed: PackedPool) -> None:
+        self.options = options
+        self.packed = packed
+        self.gains = packed.pool.sentence_gains(options.sentence_form(packed.pool.metric))
+
+    def begin(self, start: F64) -> State:
+        """The state before the first step."""
+        return self.packed.begin(start, self.gains)
+
+    def step(self, state: State) -> State:
+        """Draws pairs, fits, interpolates."""
+        if state.done:
+            return state
+        options, packed = self.options, self.packed
+        pairs = packed.lists.sample_pairs(
+            self.gains,
+            draws=options.pairs,
+            keep=options.keep,
+            threshold=options.threshold,
+            seed=packed.seed,
+            step=state.step,
+        )
+        informative = float(np.count_nonzero(np.diff(pairs[0]))) / len(packed.pool.candidates)
+        if informative == 0.0:
+            return packed.end(state, state.weights, True, {"informative": 0.0, "pairs": 0.0}, features=state.features)
+        current = state.features.get("current", state.weights)
+        fitted, report = packed.lists.fit_pairs(
+            *pairs,
+            current,
+            packed.limits.lower,
+            packed.limits.upper,
+            l2=1 / options.sigma**2,
+            pull=options.pull,
+            iterations=options.fit_iterations,
+            memory=options.memory,
+            tolerance=options.tolerance,
+        )
+        moved = packed.limits.clip((1 - options.psi) * current + options.psi * fitted)
+        record = {**report, "informative": informative, "pairs": float(len(pairs[1]))}
+        return packed.end(state, moved, state.step + 1 >= options.iterations, record, features={"current": moved})
