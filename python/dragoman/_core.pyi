@@ -39,6 +39,7 @@ __all__ = [
     "best_per_group",
     "bootstrap_sums",
     "dot_rows",
+    "get_threads",
     "lm_convert",
     "lm_estimate",
     "lm_merge",
@@ -63,6 +64,7 @@ __all__ = [
     "rules_score_count",
     "sample_translations",
     "score_links",
+    "set_threads",
     "shuffle_sums",
     "symmetrise_links",
     "truecase_undo",
@@ -73,6 +75,12 @@ __all__ = [
 ]
 
 VERSION: str
+
+def set_threads(count: int | None) -> None:
+    """Sets the number of threads of all native kernels; None is one for each core. Results do not depend on it."""
+
+def get_threads() -> int | None:
+    """The number that `set_threads` set."""
 
 @final
 class Texts:

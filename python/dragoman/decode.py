@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from dragoman import own
-from dragoman._core import NativeSystem, NativeWeights, SampleRanker, TranslationStream
+from dragoman._core import NativeSystem, NativeWeights, SampleRanker, TranslationStream, get_threads
 from dragoman.config import closest
 from dragoman.errors import OptionError
 from dragoman.features import extended
@@ -325,7 +325,7 @@ class Decoder:
         """
         ready = self._native_weights(weights)
         settings = replace(self._settings(), size=size, distinct=distinct, features=features)
-        threads = self.threads or os.cpu_count() or 1
+        threads = self.threads or get_threads() or os.cpu_count() or 1
         pool = TranslationStream(self._system, ready, settings, threads, 64 * threads)
         failed: list[BaseException] = []
 

@@ -1,7 +1,9 @@
 //! Columns that Python sees: strings, interned names, sparse rows.
 
 use crate::errors::{invalid, to_py};
+use crate::threads;
 use dragoman_base::{Names as BaseNames, Texts as BaseTexts, io, sparse};
+use dragoman_stream::pools;
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::exceptions::{PyIndexError, PyKeyError};
 use pyo3::prelude::*;
@@ -187,7 +189,8 @@ pub fn align_weights<'py>(
             |from: &BaseNames, name: &str| from.get(name).and_then(|id| values.get(id as usize)).copied();
         let one = |from: &BaseNames, to: &BaseNames, id: u32| value(from, to.name(id)).unwrap_or(0.0);
         let all = |from: &BaseNames, to: &BaseNames| -> Vec<f64> {
-            (0..to.len() as u32).into_par_iter().with_min_len(4096).map(|id| one(from, to, id)).collect()
+            let ids = (0..to.len() as u32).into_par_iter().with_min_len(4096);
+            pools::apart(|| ids.map(|id| one(from, to, id)).collect())
         };
         py.detach(|| names.read(|from| to.read(|to| all(from, to))))
     };
@@ -213,7 +216,8 @@ pub fn dot_rows<'py>(
         let span = span[0] as usize..span[1] as usize;
         sparse::dot(&columns[span.clone()], &values[span], weights)
     };
-    let scores: Vec<f64> = py.detach(|| starts.par_windows(2).with_min_len(1024).map(product).collect());
+    let scores: Vec<f64> =
+        threads::run(py, || starts.par_windows(2).with_min_len(1024).map(product).collect());
     Ok(scores.into_pyarray(py))
 }
 

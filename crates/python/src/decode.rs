@@ -4,6 +4,7 @@ use crate::columns::{Names, Texts};
 use crate::errors::{invalid, to_py};
 use crate::lattices::{LatticeColumns, lattice_columns};
 use crate::own;
+use crate::threads;
 use dragoman_base::sparse::Rows;
 use dragoman_base::{Error, Result, Texts as BaseTexts};
 use dragoman_decode::feature::{Part, Reference, StateFeature};
@@ -12,9 +13,9 @@ use dragoman_decode::{
     Choice, Forced, Hypothesis, Input, Lattice, Origin, Settings, System, Translation, Weights, markup,
     search, translate,
 };
+use dragoman_stream::pools;
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
-use rayon::prelude::*;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -243,8 +244,10 @@ impl NativeSystem {
         let parts: Vec<Part> =
             parts.into_iter().map(|(kind, name, options)| Part { kind, name, options }).collect();
         let inner = Arc::new(
-            py.detach(|| System::open_with(&tables, &parts, |to| own::add(rules, states, tables.len(), to)))
-                .map_err(to_py)?,
+            threads::run(py, || {
+                System::open_with(&tables, &parts, |to| own::add(rules, states, tables.len(), to))
+            })
+            .map_err(to_py)?,
         );
         Ok(Self { inner, searched: AtomicUsize::new(0) })
     }
@@ -327,14 +330,10 @@ impl NativeSystem {
                 .and_then(|input| translate(&self.inner, &input, weights, &plan, demand(target.as_ref())))
                 .map_err(at_line(i))
         };
-        let all = || each(lines.inner.len(), &self.searched, one);
         let system = settings.features.then_some(&*self.inner);
         let batch = py
             .detach(|| {
-                let done = match threads {
-                    None => all(),
-                    Some(count) => pool(count)?.install(all),
-                }?;
+                let done = self.each(threads, lines.inner.len(), one)?;
                 let mut batch = Batch::new();
                 for translation in &done {
                     batch.push(translation, system);
@@ -390,12 +389,7 @@ impl NativeSystem {
             let see = |ready: &Ready<'_>, graph: &Graph| Lattice::new(ready, graph, true, most);
             search(&self.inner, &input, weights, &plan, None, see).map_err(at_line(i))
         };
-        let all = || each(lines.inner.len(), &self.searched, one);
-        let run = || match threads {
-            None => all(),
-            Some(count) => pool(count)?.install(all),
-        };
-        let done = py.detach(run).map_err(to_py)?;
+        let done = py.detach(|| self.each(threads, lines.inner.len(), one)).map_err(to_py)?;
         Ok(lattice_columns(py, &self.inner, &done))
     }
 
@@ -426,6 +420,22 @@ impl NativeSystem {
     }
 }
 
+impl NativeSystem {
+    /// Does the same for each of so many sentences; each one that is done is counted at once.
+    fn each<T: Send>(
+        &self,
+        threads: Option<usize>,
+        count: usize,
+        one: impl Fn(usize) -> Result<T> + Sync,
+    ) -> Result<Vec<T>> {
+        pools::each(threads, count, |i| {
+            let made = one(i);
+            self.searched.fetch_add(1, Ordering::Relaxed);
+            made
+        })
+    }
+}
+
 fn explained(input: &Input, best: Hypothesis, own: &[u32]) -> Vec<ExplainedStep> {
     let words: Vec<&str> = best.text.split(' ').filter(|word| !word.is_empty()).collect();
     let steps = best.segments.iter().zip(best.steps).map(|(segment, features)| {
@@ -450,35 +460,6 @@ fn explained(input: &Input, best: Hypothesis, own: &[u32]) -> Vec<ExplainedStep>
 /// Numbers as the system has them.
 fn filed(rows: Vec<(u32, f32)>, own: &[u32]) -> Vec<(u32, f32)> {
     rows.into_iter().map(|(id, value)| (System::filed(id, own), value)).collect()
-}
-
-/// Does the same for each of so many sentences, on several threads. Of several errors the first sentence's is told,
-/// whichever thread was faster; what comes after it is left undone. Each one that is done is counted at once.
-fn each<T: Send>(
-    count: usize,
-    done: &AtomicUsize,
-    one: impl Fn(usize) -> Result<T> + Sync,
-) -> Result<Vec<T>> {
-    let failed = AtomicUsize::new(usize::MAX);
-    let run = |i: usize| {
-        if i > failed.load(Ordering::Relaxed) {
-            return None;
-        }
-        let made = one(i);
-        if made.is_err() {
-            failed.fetch_min(i, Ordering::Relaxed);
-        }
-        done.fetch_add(1, Ordering::Relaxed);
-        Some(made)
-    };
-    let made: Vec<Option<Result<T>>> = (0..count).into_par_iter().with_max_len(1).map(run).collect();
-    made.into_iter().flatten().collect()
-}
-
-/// Some threads.
-pub fn pool(threads: usize) -> Result<rayon::ThreadPool> {
-    let made = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
-    made.map_err(|error| Error::Invalid(format!("cannot start {threads} threads: {error}")))
 }
 
 struct Job {

@@ -4,6 +4,7 @@ use crate::columns::{Names, Texts, check_spans};
 use crate::errors::{invalid, to_py};
 use crate::learn::{rules, sized};
 use crate::metric::NativeMetric;
+use crate::threads;
 use dragoman_base::sparse::Rows;
 use dragoman_base::{Result, Texts as BaseTexts};
 use dragoman_decode::{Lattice, System};
@@ -107,7 +108,7 @@ impl LatticePool {
         if let Some(empty) = references.iter().position(Vec::is_empty) {
             return Err(invalid(format!("sentence {empty} has no reference")));
         }
-        let inner = py.detach(|| {
+        let inner = threads::run(py, || {
             let lines: Vec<Vec<&str>> =
                 references.iter().map(|refs| refs.iter().map(|line| &**line).collect()).collect();
             Pool::new(bleu, &lines)
@@ -155,7 +156,7 @@ impl LatticePool {
             let made = (0..sentences.len()).into_par_iter().map(one).collect::<Result<Vec<_>>>()?;
             self.inner.add(round, &sentences, made)
         };
-        py.detach(add).map_err(to_py)
+        threads::run(py, add).map_err(to_py)
     }
 
     /// Forgets the lattices of rounds before this one.
@@ -197,13 +198,13 @@ impl LatticePool {
             let (sentences, lattices): (Vec<usize>, Vec<Plain>) = found.into_iter().unzip();
             self.inner.add(round, &sentences, lattices)
         };
-        py.detach(run).map_err(to_py)
+        threads::run(py, run).map_err(to_py)
     }
 
     /// The sum of the statistics of all sentences' 1-best paths.
     fn total<'py>(&self, py: Python<'py>, weights: Slice<'_, f64>) -> PyResult<Array<'py, f64>> {
         let weights = weights.as_slice()?;
-        Ok(py.detach(|| self.inner.total(weights)).into_pyarray(py))
+        Ok(threads::run(py, || self.inner.total(weights)).into_pyarray(py))
     }
 
     /// What a word and a match of each order are worth on top of a sum of statistics, to first order.
@@ -229,7 +230,7 @@ impl LatticePool {
         let slopes = sized(&slopes, self.inner.bleu().order + 1, "slopes")?;
         let weights = weights.as_slice()?;
         let wishes: Vec<Wish> = wishes.into_iter().map(|(model, gain)| Wish { model, gain }).collect();
-        let (texts, rows) = py.detach(|| {
+        let (texts, rows) = threads::run(py, || {
             let (mut texts, mut rows) = (BaseTexts::new(), Rows::default());
             for path in self.inner.search(sentence, weights, &wishes, slopes) {
                 texts.push(&self.inner.text(sentence, &path));
@@ -291,7 +292,7 @@ impl LatticePool {
         let rules = rules(oracle, prediction, 1, c, decay, feed)?;
         let mut run = Run::new(rules, unit, (all(&lower)?, all(&upper)?), walk, Context { row, count })
             .map_err(to_py)?;
-        py.detach(|| order.iter().for_each(|&s| run.visit(&self.inner, s)));
+        threads::run(py, || order.iter().for_each(|&s| run.visit(&self.inner, s)));
         Ok((
             run.walk.weights.into_pyarray(py),
             run.walk.drift.into_pyarray(py),

@@ -2,6 +2,7 @@
 
 use crate::columns::Texts;
 use crate::errors::invalid;
+use crate::threads;
 use dragoman_metric::bleu::{Bleu, RefLength, Smoothing};
 use dragoman_metric::chrf::Chrf;
 use dragoman_metric::ter::Ter;
@@ -118,7 +119,7 @@ impl NativeMetric {
         if let Some(empty) = references.iter().position(Vec::is_empty) {
             return Err(invalid(format!("sentence {empty} has no reference")));
         }
-        let inner = py.detach(|| {
+        let inner = threads::run(py, || {
             let views: Vec<Vec<&str>> =
                 references.iter().map(|refs| refs.iter().map(|r| &**r).collect()).collect();
             digest_all(self.inner.as_ref(), &views)
@@ -136,7 +137,7 @@ impl NativeMetric {
             return Err(invalid(format!("expected rows of {} statistics", self.inner.width())));
         }
         let rows = rows.as_slice()?;
-        Ok(py.detach(|| scores(self.inner.as_ref(), rows)).into_pyarray(py))
+        Ok(threads::run(py, || scores(self.inner.as_ref(), rows)).into_pyarray(py))
     }
 }
 
@@ -167,7 +168,7 @@ impl NativeReferences {
         if let Some(bad) = sentence.iter().find(|&&s| s < 0 || s as usize >= self.inner.len()) {
             return Err(invalid(format!("sentence {bad} has no reference: there are {}", self.inner.len())));
         }
-        let rows = py.detach(|| statistics(&self.inner, &texts.inner, sentence, self.width));
+        let rows = threads::run(py, || statistics(&self.inner, &texts.inner, sentence, self.width));
         rows.into_pyarray(py).reshape([sentence.len(), self.width])
     }
 }

@@ -1,16 +1,16 @@
 //! The sampler: translations by sampling, and `SampleRank`.
 
 use crate::columns::Texts;
-use crate::decode::{Batch, Columns, NativeSystem, NativeWeights, PySettings, pool, read};
+use crate::decode::{Batch, Columns, NativeSystem, NativeWeights, PySettings, read};
 use crate::errors::{invalid, to_py};
 use dragoman_base::{Error, Result};
 use dragoman_decode::sample::{
     Epoch, Mix, Oracle, Pace, Plan, RankOptions, References, Shard, Start, Whole, rank, sample,
 };
 use dragoman_decode::{Choice, Input, System, Translation};
+use dragoman_stream::pools;
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
-use rayon::prelude::*;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -101,7 +101,7 @@ pub fn sample_translations<'py>(
         let (from, to) = documents[number];
         let inputs =
             (from..to).map(|i| read(lines.inner.get(i), marked, None)).collect::<Result<Vec<Input>>>();
-        let inputs = inputs.map_err(|error| Box::new((error, None)))?;
+        let inputs = inputs?;
         let object = wholes.as_ref().map(|wholes| Python::attach(|py| wholes[number].clone_ref(py)));
         let mut asked = object.map(|object| Asked { object, error: None });
         let whole = asked.as_mut().map(|asked| asked as &mut dyn Whole);
@@ -109,25 +109,16 @@ pub fn sample_translations<'py>(
         match (done, asked.and_then(|asked| asked.error)) {
             (Ok(done), None) => Ok(done),
             (Ok(_), error) => {
-                Err(Box::new((Error::Invalid("a feature of the whole text failed".to_owned()), error)))
+                let what = Error::Invalid("a feature of the whole text failed".to_owned());
+                Err(Box::new(Failure { what, why: error }))
             }
-            (Err(error), why) => Err(Box::new((at_lines(error, from), why))),
+            (Err(error), why) => Err(Box::new(Failure { what: at_lines(error, from), why })),
         }
     };
-    let all = || {
-        (0..documents.len())
-            .into_par_iter()
-            .with_max_len(1)
-            .map(one)
-            .collect::<std::result::Result<Vec<_>, _>>()
-    };
-    let done = py.detach(|| match threads {
-        None => all(),
-        Some(count) => pool(count).map_err(|error| Box::new((error, None)))?.install(all),
-    });
+    let done = py.detach(|| pools::each(threads, documents.len(), one));
     let done = done.map_err(|failure| {
-        let (error, why) = *failure;
-        why.unwrap_or_else(|| to_py(error))
+        let Failure { what, why } = *failure;
+        why.unwrap_or_else(|| to_py(what))
     })?;
     let mut batch = Batch::new();
     let named = settings.lists_features().then_some(&*system.inner);
@@ -138,7 +129,16 @@ pub fn sample_translations<'py>(
 }
 
 /// Why a document could not be translated; what its feature raised comes first.
-type Failure = (Error, Option<PyErr>);
+struct Failure {
+    what: Error,
+    why: Option<PyErr>,
+}
+
+impl From<Error> for Box<Failure> {
+    fn from(what: Error) -> Self {
+        Box::new(Failure { what, why: None })
+    }
+}
 
 fn at_lines(error: Error, from: usize) -> Error {
     match error {
@@ -286,8 +286,9 @@ impl SampleRanker {
             let Some(place) = still.get_mut(feature) else { return Err(invalid("no such feature to fix")) };
             *place = true;
         }
-        let one = |(number, batches): (usize, &Vec<Vec<usize>>)| {
-            let shard = Shard { inputs: &self.inputs, references: &self.references, batches };
+        let one = |number: usize| {
+            let shard =
+                Shard { inputs: &self.inputs, references: &self.references, batches: &shards[number] };
             let pace = pace.clone();
             rank(
                 &self.system,
@@ -299,13 +300,7 @@ impl SampleRanker {
                 (seed, first + number as u64),
             )
         };
-        let all = || shards.par_iter().enumerate().with_max_len(1).map(one).collect::<Result<Vec<Epoch>>>();
-        let done = py
-            .detach(|| match threads {
-                None => all(),
-                Some(count) => pool(count)?.install(all),
-            })
-            .map_err(to_py)?;
+        let done = py.detach(|| pools::each(threads, shards.len(), one)).map_err(to_py)?;
         Ok((self.mix(&done).map(|list| list.into_pyarray(py)), figures(&done)))
     }
 }

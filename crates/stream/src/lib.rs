@@ -1,0 +1,3 @@
+//! Who does work and when: pools of threads that live on, and streams of jobs with results in order.
+
+pub mod pools;
