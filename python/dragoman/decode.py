@@ -9,7 +9,9 @@
 from __future__ import annotations
 
 import os
+import pickle
 import threading
+from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
@@ -21,7 +23,7 @@ import numpy as np
 from dragoman import own
 from dragoman._core import NativeSystem, NativeWeights, SampleRanker, TranslationStream, get_threads
 from dragoman.config import closest
-from dragoman.errors import OptionError
+from dragoman.errors import InputError, OptionError
 from dragoman.features import extended
 from dragoman.model import Model, Option, Part, is_file
 from dragoman.own import RuleFeature, StateFeature
@@ -190,18 +192,31 @@ class Decoder:
     ) -> None:
         opened = model if isinstance(model, Model) else Model.open(model)
         self.model = extended(opened, features) if features else opened
-        tables = [os.fspath(self.model.folder / name) for name in self.model.tables]
-        rules, states = own.split(extra)
-        self._system = NativeSystem(tables, [_native(self.model, part) for part in self.model.parts], rules, states)
+        self._begin(_open(self.model, extra), extra, search, weights, threads)
+        self._native_weights(None)
+
+    def _begin(
+        self,
+        system: NativeSystem,
+        extra: Sequence[RuleFeature | StateFeature],
+        search: Search | None,
+        weights: Weights | None,
+        threads: int | None,
+    ) -> None:
+        self._system, self._extra = system, extra
         self._vocabulary: Names | None = None
-        for _, _, asked in rules:
-            asked.vocabulary = self.vocabulary
-        self._names = self._system.names
+        self._names = system.names
         self.search = search if search is not None else _wanted(self.model)
         self.threads = threads
         self._ready: tuple[Weights, F64, NativeWeights] | None = None
         self.weights = self.model.weights if weights is None else weights
-        self._native_weights(None)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """As the model's folder, options, and weights by name: the other process opens the model itself, once."""
+        model, same = self.model, self.weights is self.model.weights
+        what = str(model.folder.resolve()), model.signature, pickle.dumps((model.tables, model.parts))
+        weights = None if same else self.weights
+        return _received, ((*what, own.sent(self._extra)), self.search, weights, self.threads)
 
     @cached_property
     def text(self) -> Preparation:
@@ -393,6 +408,44 @@ class Decoder:
         return Candidates(ids, starts, texts, listed, totals=scores, alignments=links, extra=extra)
 
 
+_Sent = tuple[str, str, bytes, tuple[tuple[str, str] | bytes, ...]]
+"""A model as it travels: folder, signature, tables and parts, features of your own."""
+_OPENED: OrderedDict[_Sent, tuple[Model, NativeSystem, Sequence[RuleFeature | StateFeature]]] = OrderedDict()
+"""What came from other processes, the last used last: tasks come again and again with the same model."""
+_MOST_OPENED = 4
+_opening = threading.Lock()
+
+
+def _received(sent: _Sent, search: Search, weights: Weights | None, threads: int | None) -> Decoder:
+    """The decoder that another process sent."""
+    with _opening:
+        if sent not in _OPENED:
+            folder, signature, described, features = sent
+            model = Model.open(folder)
+            if model.signature != signature:
+                raise InputError(f"{folder}: expected the model {signature}, found {model.signature}", folder)
+            tables, parts = pickle.loads(described)
+            whole, loaded = replace(model, tables=tables, parts=parts), own.received(features)
+            _OPENED[sent] = whole, _open(whole, loaded), loaded
+        _OPENED.move_to_end(sent)
+        while len(_OPENED) > _MOST_OPENED:
+            _OPENED.popitem(last=False)
+        model, system, extra = _OPENED[sent]
+    decoder = Decoder.__new__(Decoder)
+    decoder.model = model
+    decoder._begin(system, extra, search, weights, threads)
+    return decoder
+
+
+def _open(model: Model, extra: Sequence[RuleFeature | StateFeature]) -> NativeSystem:
+    tables = [os.fspath(model.folder / name) for name in model.tables]
+    rules, states = own.split(extra)
+    system = NativeSystem(tables, [_native(model, part) for part in model.parts], rules, states)
+    for _, _, asked in rules:
+        asked.vocabulary = system.vocabulary
+    return system
+
+
 class DecoderSource:
     """A text and a decoder as a source of candidates for tuning: lists are made anew under the weights of each call."""
 
@@ -454,7 +507,11 @@ class DecoderRanker:
 
     def __init__(self, decoder: Decoder, lines: Texts, references: Sequence[Sequence[str]], lowercase: bool) -> None:
         self.decoder = decoder
+        self._made = decoder, lines, references, lowercase
         self._native = SampleRanker(decoder._system, lines, [list(texts) for texts in references], lowercase)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return DecoderRanker, self._made
 
     def epoch(
         self,

@@ -2,13 +2,14 @@
 
 use crate::errors::{invalid, to_py};
 use crate::threads;
+use crate::weights::names_pack;
 use dragoman_base::{Names as BaseNames, Texts as BaseTexts, io, sparse};
 use dragoman_stream::pools;
-use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
+use numpy::{IntoPyArray, PyArray1, PyArrayMethods, PyReadonlyArray1};
 use pyo3::exceptions::{PyIndexError, PyKeyError};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
-use pyo3::types::{PyIterator, PyList};
+use pyo3::types::{PyBytes, PyIterator, PyList, PyTuple};
 use rayon::prelude::*;
 use std::sync::{Arc, Mutex, RwLock};
 
@@ -71,6 +72,14 @@ impl Texts {
         Ok(texts.into())
     }
 
+    /// By content.
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Reduced<'py>> {
+        let py = slf.py();
+        let texts = &slf.get().inner;
+        let offsets = PyArray1::from_slice(py, texts.offsets());
+        Ok((core(py, "texts_unpack")?, (PyBytes::new(py, texts.bytes()), offsets).into_pyobject(py)?))
+    }
+
     /// All bytes, one string after the other: a view, not a copy.
     #[getter]
     fn bytes<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyArray1<u8>>> {
@@ -82,6 +91,22 @@ impl Texts {
     fn offsets<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyArray1<i64>>> {
         view(slf, slf.get().inner.offsets())
     }
+}
+
+/// What pickle wants of an object: what to call with what.
+pub type Reduced<'py> = (Bound<'py, PyAny>, Bound<'py, PyTuple>);
+
+/// Something of this module by its name.
+pub fn core<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
+    py.import("dragoman._core")?.getattr(name)
+}
+
+/// The column that a pickle holds.
+#[pyfunction]
+pub fn texts_unpack(bytes: &[u8], offsets: PyReadonlyArray1<'_, i64>) -> PyResult<Texts> {
+    let text = std::str::from_utf8(bytes).ok();
+    let texts = text.and_then(|text| BaseTexts::from_parts(text.to_owned(), offsets.to_vec().ok()?));
+    texts.map(Texts::from).ok_or_else(|| invalid("these are no packed texts"))
 }
 
 /// A read-only NumPy view of `slice`, which the frozen `owner` keeps alive and never changes.
@@ -160,6 +185,13 @@ impl Names {
     /// All names in order of their ids, as a Python list.
     fn to_list(&self) -> Vec<String> {
         self.read(|names| names.iter().map(str::to_owned).collect())
+    }
+
+    /// By content: what comes back is a table of its own.
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Reduced<'py>> {
+        let py = slf.py();
+        let packed = names_pack(py, slf.get(), usize::MAX);
+        Ok((core(py, "names_unpack")?, (packed,).into_pyobject(py)?))
     }
 
     /// A table of its own with the same names, ids and marks.

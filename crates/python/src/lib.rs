@@ -41,7 +41,7 @@ mod _core {
     #[pymodule_export]
     use crate::columns::{
         LineWriter, Names, Texts, align_weights, best_per_group, dot_rows, parse_size, read_lines,
-        write_lines,
+        texts_unpack, write_lines,
     };
     #[pymodule_export]
     use crate::corpus::{CorpusCleaner, TruecaseModel, normalise_lines, truecase_undo};
