@@ -15,7 +15,10 @@ __all__ = [
     "ClassCounts",
     "ClassTable",
     "CorpusCleaner",
+    "ExplainedStep",
     "JudgedLists",
+    "LatticeArc",
+    "LatticeColumns",
     "LatticePool",
     "LinePool",
     "LineWriter",
@@ -33,6 +36,7 @@ __all__ = [
     "SampleRanker",
     "TagCounts",
     "Texts",
+    "TranslationColumns",
     "TranslationStream",
     "TruecaseModel",
     "align_weights",
@@ -659,7 +663,84 @@ class RuleTable:
         """Writes Moses' tables."""
 
 _Demands: TypeAlias = tuple[list[tuple[int, int, str, float]], bool, list[int], list[tuple[int, int]]]
-_Translations: TypeAlias = tuple[_I64, Texts, _F64, _I64, npt.NDArray[np.uint32], _F64, Texts, Texts, list[bool]]
+
+@final
+class TranslationColumns:
+    """Candidate translations of some sentences, in columns."""
+
+    @property
+    def starts(self) -> _I64: ...
+    @property
+    def texts(self) -> Texts: ...
+    @property
+    def scores(self) -> _F64: ...
+    @property
+    def rows(self) -> _I64: ...
+    @property
+    def features(self) -> _U32: ...
+    @property
+    def values(self) -> _F64: ...
+    @property
+    def links(self) -> Texts: ...
+    @property
+    def phrases(self) -> Texts: ...
+    @property
+    def narrow(self) -> list[bool]: ...
+
+@final
+class LatticeColumns:
+    """Lattices of some sentences, in columns."""
+
+    @property
+    def nodes(self) -> _I64: ...
+    @property
+    def starts(self) -> _I64: ...
+    @property
+    def tails(self) -> _U32: ...
+    @property
+    def heads(self) -> _U32: ...
+    @property
+    def texts(self) -> Texts: ...
+    @property
+    def rows(self) -> _I64: ...
+    @property
+    def features(self) -> _U32: ...
+    @property
+    def values(self) -> _F64: ...
+
+@final
+class ExplainedStep:
+    """A phrase of an explained derivation."""
+
+    @property
+    def start(self) -> int: ...
+    @property
+    def end(self) -> int: ...
+    @property
+    def source(self) -> str: ...
+    @property
+    def target(self) -> str: ...
+    @property
+    def origin(self) -> str: ...
+    @property
+    def features(self) -> list[tuple[int, float]]: ...
+
+@final
+class LatticeArc:
+    """An arc of a lattice."""
+
+    @property
+    def start(self) -> int: ...
+    @property
+    def end(self) -> int: ...
+    @property
+    def text(self) -> str: ...
+    @property
+    def span(self) -> tuple[int, int]: ...
+    @property
+    def score(self) -> float: ...
+    @property
+    def features(self) -> list[tuple[int, float]]: ...
 
 @final
 class NativeWeights:
@@ -694,16 +775,16 @@ class NativeSystem:
         demands: list[_Demands] | None = None,
         targets: Texts | None = None,
         threads: int | None = None,
-    ) -> _Translations: ...
+    ) -> TranslationColumns: ...
     def explain(
         self, line: str, weights: NativeWeights, settings: object, demands: _Demands | None = None
-    ) -> tuple[float, list[tuple[int, int, str, str, str, list[tuple[int, float]]]]]: ...
+    ) -> tuple[float, list[ExplainedStep]]: ...
     def lattices(
         self, lines: Texts, weights: NativeWeights, settings: object, density: float, threads: int | None = None
-    ) -> tuple[_I64, _I64, _U32, _U32, Texts, _I64, _U32, _F64]: ...
+    ) -> LatticeColumns: ...
     def lattice(
         self, line: str, weights: NativeWeights, settings: object, demands: _Demands | None = None
-    ) -> tuple[int, list[int], list[tuple[int, int, str, tuple[int, int], float, list[tuple[int, float]]]]]: ...
+    ) -> tuple[int, list[int], list[LatticeArc]]: ...
 
 @final
 class TranslationStream:
@@ -713,7 +794,7 @@ class TranslationStream:
     def push(self, line: str, demands: _Demands | None = None) -> bool: ...
     def close(self) -> None: ...
     def stop(self) -> None: ...
-    def take(self) -> _Translations | None: ...
+    def take(self) -> TranslationColumns | None: ...
 
 def sample_translations(
     system: NativeSystem,
@@ -721,10 +802,9 @@ def sample_translations(
     weights: NativeWeights,
     settings: object,
     sampling: object,
-    documents: list[tuple[int, int]] | None = None,
-    wholes: Sequence[object] | None = None,
+    documents: object,
     threads: int | None = None,
-) -> _Translations: ...
+) -> TranslationColumns: ...
 
 @final
 class SampleRanker:
@@ -735,13 +815,10 @@ class SampleRanker:
         self,
         weights: NativeWeights,
         start: _F64,
-        pace: tuple[_F64, _F64, float],
+        pace: object,
         fixed: list[int],
         shards: list[list[list[int]]],
         ranking: object,
-        seed: int,
-        first: int,
-        threads: int | None = None,
     ) -> tuple[list[_F64], dict[str, float]]: ...
 
 @final

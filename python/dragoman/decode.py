@@ -21,7 +21,14 @@ from typing import Any
 import numpy as np
 
 from dragoman import own
-from dragoman._core import NativeSystem, NativeWeights, SampleRanker, TranslationStream, get_threads
+from dragoman._core import (
+    NativeSystem,
+    NativeWeights,
+    SampleRanker,
+    TranslationColumns,
+    TranslationStream,
+    get_threads,
+)
 from dragoman.config import closest
 from dragoman.errors import InputError, OptionError
 from dragoman.features import extended
@@ -301,10 +308,9 @@ class Decoder:
         used = weights if weights is not None else self.weights
         wanted = None if demands is None else demands._native()
         score, steps = self._system.explain(line, self._native_weights(weights), self._settings(), wanted)
-        names = self.names
         phrases = [
-            Phrase(start, end, source, text, origin, _named(names, rows))
-            for start, end, source, text, origin, rows in steps
+            Phrase(step.start, step.end, step.source, step.target, step.origin, _named(self.names, step.features))
+            for step in steps
         ]
         fired = dict.fromkeys(name for phrase in phrases for name in phrase.features)
         return Derivation(score, phrases, {name: used[name] for name in fired})
@@ -321,8 +327,7 @@ class Decoder:
         settings = replace(self._settings(), features=features)
         wanted = None if demands is None else demands._native()
         nodes, finals, arcs = self._system.lattice(line, self._native_weights(weights), settings, wanted)
-        names = self.names
-        made = [Arc(a, b, text, span, score, _named(names, rows)) for a, b, text, span, score, rows in arcs]
+        made = [Arc(a.start, a.end, a.text, a.span, a.score, _named(self.names, a.features)) for a in arcs]
         return Lattice(nodes, finals, made)
 
     def stream(
@@ -401,11 +406,12 @@ class Decoder:
         columns = self._system.translate(texts, ready, settings, wanted, targets, threads or self.threads)
         return self._candidates(columns, Texts([str(i) for i in range(len(texts))]), phrases)
 
-    def _candidates(self, columns: Any, ids: Texts, phrases: bool = False) -> Candidates:
-        starts, texts, scores, rows, features, values, links, segments, _ = columns
-        listed = Features(self.names, rows, features, values)
-        extra = segments if phrases else None
-        return Candidates(ids, starts, texts, listed, totals=scores, alignments=links, extra=extra)
+    def _candidates(self, found: TranslationColumns, ids: Texts, phrases: bool = False) -> Candidates:
+        listed = Features(self.names, found.rows, found.features, found.values)
+        extra = found.phrases if phrases else None
+        return Candidates(
+            ids, found.starts, found.texts, listed, totals=found.scores, alignments=found.links, extra=extra
+        )
 
 
 _Sent = tuple[str, str, bytes, tuple[tuple[str, str] | bytes, ...]]
@@ -477,12 +483,13 @@ class DecoderSource:
         `density` keeps that many arcs for each source word, those on the best paths (Sixtus & Ortmanns 1999).
         """
         decoder, numbers = self.decoder, np.asarray(sentences, dtype=np.int64)
-        nodes, starts, tails, heads, texts, rows, columns, values = decoder._system.lattices(
+        found = decoder._system.lattices(
             self.lines.take(numbers), decoder._native_weights(weights), decoder._settings(), density,
             threads or decoder.threads,
         )  # fmt: skip
         ids = Texts([str(number) for number in numbers])
-        return Lattices(ids, nodes, starts, tails, heads, texts, Features(self.names, rows, columns, values))
+        features = Features(self.names, found.rows, found.features, found.values)
+        return Lattices(ids, found.nodes, found.starts, found.tails, found.heads, found.texts, features)
 
     def best(self, weights: Weights) -> Hypotheses:
         """The best translation of every line."""
@@ -500,6 +507,10 @@ class _Ranking(SampleRank):
     distortion: int = 6
     options: int = 20
     drop_unknown: bool = False
+    seed: int = 0
+    first: int = 0
+    """The number of the first chain's random stream."""
+    threads: int | None = None
 
 
 class DecoderRanker:
@@ -529,12 +540,12 @@ class DecoderRanker:
         ranking = _Ranking(
             **{f.name: getattr(tuner, f.name) for f in fields(SampleRank)},
             distortion=search.distortion, options=search.options, drop_unknown=search.drop_unknown,
+            seed=seed, first=first, threads=self.decoder.threads,
         )  # fmt: skip
         dealt = [[list(batch) for batch in shard] for shard in shards]
         ready = self.decoder._native_weights(weights)
-        sizes = (pace.squares, pace.metric.ravel(), pace.energy)
         (mixed, collected, squares, information), figures = self._native.epoch(
-            ready, start, sizes, list(fixed), dealt, ranking, seed, first, self.decoder.threads
+            ready, start, pace, list(fixed), dealt, ranking
         )
         return Ranked(mixed, collected, squares, information, figures)
 

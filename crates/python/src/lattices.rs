@@ -7,7 +7,6 @@ use crate::metric::NativeMetric;
 use crate::threads;
 use dragoman_base::sparse::Rows;
 use dragoman_base::{Result, Texts as BaseTexts};
-use dragoman_decode::{Lattice, System};
 use dragoman_metric::Metric;
 use dragoman_metric::bleu::Bleu;
 use dragoman_tune::lattice::{Builder, Plain, Pool, Run, Wish, read, write};
@@ -20,67 +19,6 @@ use std::any::Any;
 
 type Array<'py, T> = Bound<'py, PyArray1<T>>;
 type Slice<'py, T> = PyReadonlyArray1<'py, T>;
-
-/// Lattices of some sentences: nodes of each, starts of their arcs, tails, heads, texts, row starts, feature ids, values.
-pub type LatticeColumns<'py> = (
-    Array<'py, i64>,
-    Array<'py, i64>,
-    Array<'py, u32>,
-    Array<'py, u32>,
-    Texts,
-    Array<'py, i64>,
-    Array<'py, u32>,
-    Array<'py, f64>,
-);
-
-/// The decoder's lattices in columns; `system` names the features. All final nodes become one, the last.
-pub fn lattice_columns<'py>(py: Python<'py>, system: &System, lattices: &[Lattice]) -> LatticeColumns<'py> {
-    let (mut nodes, mut starts, mut tails, mut heads) = (Vec::new(), vec![0], Vec::new(), Vec::new());
-    let (mut texts, mut rows) = (BaseTexts::new(), Rows::default());
-    for lattice in lattices {
-        // In order of the sentences, so that names get the same numbers however many threads there are.
-        let own = system.file(&lattice.own);
-        let (number, count) = numbers(lattice);
-        let mut arcs: Vec<usize> = (0..lattice.arcs.len()).collect();
-        arcs.sort_by_key(|&arc| number[lattice.arcs[arc].to as usize]);
-        for arc in arcs {
-            let arc = &lattice.arcs[arc];
-            tails.push(number[arc.from as usize]);
-            heads.push(number[arc.to as usize]);
-            texts.push(&arc.text);
-            for &(id, value) in &arc.features {
-                rows.push(System::filed(id, &own), f64::from(value));
-            }
-            rows.end_row();
-        }
-        nodes.push(i64::from(count));
-        starts.push(tails.len() as i64);
-    }
-    (
-        nodes.into_pyarray(py),
-        starts.into_pyarray(py),
-        tails.into_pyarray(py),
-        heads.into_pyarray(py),
-        texts.into(),
-        rows.starts.into_pyarray(py),
-        rows.columns.into_pyarray(py),
-        rows.values.into_pyarray(py),
-    )
-}
-
-/// New numbers for the nodes, with all final ones as the last, and how many there are.
-fn numbers(lattice: &Lattice) -> (Vec<u32>, u32) {
-    let mut number = vec![0; lattice.nodes];
-    let mut ends = vec![false; lattice.nodes];
-    lattice.finals.iter().for_each(|&end| ends[end as usize] = true);
-    let mut next = 0;
-    for node in (0..lattice.nodes).filter(|&node| !ends[node]) {
-        number[node] = next;
-        next += 1;
-    }
-    lattice.finals.iter().for_each(|&end| number[end as usize] = next);
-    (number, if lattice.finals.is_empty() { 0 } else { next + 1 })
-}
 
 /// After a pass: weights, drift, updates, background, its count, sums of the statistics of oracles and predictions, and
 /// how many sentences could teach anything.

@@ -8,6 +8,7 @@ mod columns;
 mod corpus;
 mod decode;
 mod errors;
+mod found;
 mod lattices;
 mod learn;
 mod lm;
@@ -47,6 +48,8 @@ mod _core {
     use crate::corpus::{CorpusCleaner, TruecaseModel, normalise_lines, truecase_undo};
     #[pymodule_export]
     use crate::decode::{NativeSystem, NativeWeights, TranslationStream};
+    #[pymodule_export]
+    use crate::found::{ExplainedStep, LatticeArc, LatticeColumns, TranslationColumns};
     #[pymodule_export]
     use crate::lattices::LatticePool;
     #[pymodule_export]
