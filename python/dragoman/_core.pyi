@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from os import PathLike
-from typing import TypeAlias, final
+from typing import Any, TypeAlias, final
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +15,10 @@ __all__ = [
     "ClassCounts",
     "ClassTable",
     "CorpusCleaner",
+    "ExplainedStep",
     "JudgedLists",
+    "LatticeArc",
+    "LatticeColumns",
     "LatticePool",
     "LinePool",
     "LineWriter",
@@ -33,12 +36,14 @@ __all__ = [
     "SampleRanker",
     "TagCounts",
     "Texts",
+    "TranslationColumns",
     "TranslationStream",
     "TruecaseModel",
     "align_weights",
     "best_per_group",
     "bootstrap_sums",
     "dot_rows",
+    "get_threads",
     "lm_convert",
     "lm_estimate",
     "lm_merge",
@@ -63,8 +68,10 @@ __all__ = [
     "rules_score_count",
     "sample_translations",
     "score_links",
+    "set_threads",
     "shuffle_sums",
     "symmetrise_links",
+    "texts_unpack",
     "truecase_undo",
     "weights_load",
     "weights_save",
@@ -73,6 +80,12 @@ __all__ = [
 ]
 
 VERSION: str
+
+def set_threads(count: int | None) -> None:
+    """Sets the number of threads of all native kernels; None is one for each core. Results do not depend on it."""
+
+def get_threads() -> int | None:
+    """The number that `set_threads` set."""
 
 @final
 class Texts:
@@ -84,12 +97,15 @@ class Texts:
     def __iter__(self) -> Iterator[str]: ...
     def __eq__(self, other: object, /) -> bool: ...
     def __ne__(self, other: object, /) -> bool: ...
+    def __reduce__(self) -> tuple[Any, ...]: ...
     def to_list(self) -> list[str]: ...
     def take(self, indices: npt.NDArray[np.int64]) -> Texts: ...
     @property
     def bytes(self) -> npt.NDArray[np.uint8]: ...
     @property
     def offsets(self) -> npt.NDArray[np.int64]: ...
+
+def texts_unpack(bytes: bytes, offsets: npt.NDArray[np.int64]) -> Texts: ...
 
 @final
 class Names:
@@ -102,6 +118,7 @@ class Names:
     def __len__(self) -> int: ...
     def __contains__(self, name: str, /) -> bool: ...
     def __getitem__(self, id: int, /) -> str: ...
+    def __reduce__(self) -> tuple[Any, ...]: ...
     def to_list(self) -> list[str]: ...
     def copy(self) -> Names: ...
 
@@ -167,6 +184,7 @@ class NativeMetric:
     def ter(*, normalized: bool, no_punct: bool, asian_support: bool, case_sensitive: bool) -> NativeMetric: ...
     @staticmethod
     def wer(*, tokenize: str, lowercase: bool) -> NativeMetric: ...
+    def __reduce__(self) -> tuple[Any, ...]: ...
     @property
     def width(self) -> int: ...
     def prepare(self, references: Sequence[Sequence[str]]) -> NativeReferences: ...
@@ -645,7 +663,84 @@ class RuleTable:
         """Writes Moses' tables."""
 
 _Demands: TypeAlias = tuple[list[tuple[int, int, str, float]], bool, list[int], list[tuple[int, int]]]
-_Translations: TypeAlias = tuple[_I64, Texts, _F64, _I64, npt.NDArray[np.uint32], _F64, Texts, Texts, list[bool]]
+
+@final
+class TranslationColumns:
+    """Candidate translations of some sentences, in columns."""
+
+    @property
+    def starts(self) -> _I64: ...
+    @property
+    def texts(self) -> Texts: ...
+    @property
+    def scores(self) -> _F64: ...
+    @property
+    def rows(self) -> _I64: ...
+    @property
+    def features(self) -> _U32: ...
+    @property
+    def values(self) -> _F64: ...
+    @property
+    def links(self) -> Texts: ...
+    @property
+    def phrases(self) -> Texts: ...
+    @property
+    def narrow(self) -> list[bool]: ...
+
+@final
+class LatticeColumns:
+    """Lattices of some sentences, in columns."""
+
+    @property
+    def nodes(self) -> _I64: ...
+    @property
+    def starts(self) -> _I64: ...
+    @property
+    def tails(self) -> _U32: ...
+    @property
+    def heads(self) -> _U32: ...
+    @property
+    def texts(self) -> Texts: ...
+    @property
+    def rows(self) -> _I64: ...
+    @property
+    def features(self) -> _U32: ...
+    @property
+    def values(self) -> _F64: ...
+
+@final
+class ExplainedStep:
+    """A phrase of an explained derivation."""
+
+    @property
+    def start(self) -> int: ...
+    @property
+    def end(self) -> int: ...
+    @property
+    def source(self) -> str: ...
+    @property
+    def target(self) -> str: ...
+    @property
+    def origin(self) -> str: ...
+    @property
+    def features(self) -> list[tuple[int, float]]: ...
+
+@final
+class LatticeArc:
+    """An arc of a lattice."""
+
+    @property
+    def start(self) -> int: ...
+    @property
+    def end(self) -> int: ...
+    @property
+    def text(self) -> str: ...
+    @property
+    def span(self) -> tuple[int, int]: ...
+    @property
+    def score(self) -> float: ...
+    @property
+    def features(self) -> list[tuple[int, float]]: ...
 
 @final
 class NativeWeights:
@@ -680,16 +775,16 @@ class NativeSystem:
         demands: list[_Demands] | None = None,
         targets: Texts | None = None,
         threads: int | None = None,
-    ) -> _Translations: ...
+    ) -> TranslationColumns: ...
     def explain(
         self, line: str, weights: NativeWeights, settings: object, demands: _Demands | None = None
-    ) -> tuple[float, list[tuple[int, int, str, str, str, list[tuple[int, float]]]]]: ...
+    ) -> tuple[float, list[ExplainedStep]]: ...
     def lattices(
         self, lines: Texts, weights: NativeWeights, settings: object, density: float, threads: int | None = None
-    ) -> tuple[_I64, _I64, _U32, _U32, Texts, _I64, _U32, _F64]: ...
+    ) -> LatticeColumns: ...
     def lattice(
         self, line: str, weights: NativeWeights, settings: object, demands: _Demands | None = None
-    ) -> tuple[int, list[int], list[tuple[int, int, str, tuple[int, int], float, list[tuple[int, float]]]]]: ...
+    ) -> tuple[int, list[int], list[LatticeArc]]: ...
 
 @final
 class TranslationStream:
@@ -699,7 +794,7 @@ class TranslationStream:
     def push(self, line: str, demands: _Demands | None = None) -> bool: ...
     def close(self) -> None: ...
     def stop(self) -> None: ...
-    def take(self) -> _Translations | None: ...
+    def take(self) -> TranslationColumns | None: ...
 
 def sample_translations(
     system: NativeSystem,
@@ -707,10 +802,9 @@ def sample_translations(
     weights: NativeWeights,
     settings: object,
     sampling: object,
-    documents: list[tuple[int, int]] | None = None,
-    wholes: Sequence[object] | None = None,
+    documents: object,
     threads: int | None = None,
-) -> _Translations: ...
+) -> TranslationColumns: ...
 
 @final
 class SampleRanker:
@@ -721,13 +815,10 @@ class SampleRanker:
         self,
         weights: NativeWeights,
         start: _F64,
-        pace: tuple[_F64, _F64, float],
+        pace: object,
         fixed: list[int],
         shards: list[list[list[int]]],
         ranking: object,
-        seed: int,
-        first: int,
-        threads: int | None = None,
     ) -> tuple[list[_F64], dict[str, float]]: ...
 
 @final

@@ -9,7 +9,9 @@
 from __future__ import annotations
 
 import os
+import pickle
 import threading
+from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
@@ -19,9 +21,16 @@ from typing import Any
 import numpy as np
 
 from dragoman import own
-from dragoman._core import NativeSystem, NativeWeights, SampleRanker, TranslationStream
+from dragoman._core import (
+    NativeSystem,
+    NativeWeights,
+    SampleRanker,
+    TranslationColumns,
+    TranslationStream,
+    get_threads,
+)
 from dragoman.config import closest
-from dragoman.errors import OptionError
+from dragoman.errors import InputError, OptionError
 from dragoman.features import extended
 from dragoman.model import Model, Option, Part, is_file
 from dragoman.own import RuleFeature, StateFeature
@@ -191,18 +200,31 @@ class Decoder:
     ) -> None:
         opened = model if isinstance(model, Model) else Model.open(model)
         self.model = extended(opened, features) if features else opened
-        tables = [os.fspath(self.model.folder / name) for name in self.model.tables]
-        rules, states = own.split(extra)
-        self._system = NativeSystem(tables, [_native(self.model, part) for part in self.model.parts], rules, states)
+        self._begin(_open(self.model, extra), extra, search, weights, threads)
+        self._native_weights(None)
+
+    def _begin(
+        self,
+        system: NativeSystem,
+        extra: Sequence[RuleFeature | StateFeature],
+        search: Search | None,
+        weights: Weights | None,
+        threads: int | None,
+    ) -> None:
+        self._system, self._extra = system, extra
         self._vocabulary: Names | None = None
-        for _, _, asked in rules:
-            asked.vocabulary = self.vocabulary
-        self._names = self._system.names
+        self._names = system.names
         self.search = search if search is not None else _wanted(self.model)
         self.threads = threads
         self._ready: tuple[Weights, F64, NativeWeights] | None = None
         self.weights = self.model.weights if weights is None else weights
-        self._native_weights(None)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """As the model's folder, options, and weights by name: the other process opens the model itself, once."""
+        model, same = self.model, self.weights is self.model.weights
+        what = str(model.folder.resolve()), model.signature, pickle.dumps((model.tables, model.parts))
+        weights = None if same else self.weights
+        return _received, ((*what, own.sent(self._extra)), self.search, weights, self.threads)
 
     @cached_property
     def text(self) -> Preparation:
@@ -287,10 +309,9 @@ class Decoder:
         used = weights if weights is not None else self.weights
         wanted = None if demands is None else demands._native()
         score, steps = self._system.explain(line, self._native_weights(weights), self._settings(), wanted)
-        names = self.names
         phrases = [
-            Phrase(start, end, source, text, origin, _named(names, rows))
-            for start, end, source, text, origin, rows in steps
+            Phrase(step.start, step.end, step.source, step.target, step.origin, _named(self.names, step.features))
+            for step in steps
         ]
         fired = dict.fromkeys(name for phrase in phrases for name in phrase.features)
         return Derivation(score, phrases, {name: used[name] for name in fired})
@@ -307,8 +328,7 @@ class Decoder:
         settings = replace(self._settings(), features=features)
         wanted = None if demands is None else demands._native()
         nodes, finals, arcs = self._system.lattice(line, self._native_weights(weights), settings, wanted)
-        names = self.names
-        made = [Arc(a, b, text, span, score, _named(names, rows)) for a, b, text, span, score, rows in arcs]
+        made = [Arc(a.start, a.end, a.text, a.span, a.score, _named(self.names, a.features)) for a in arcs]
         return Lattice(nodes, finals, made)
 
     def stream(
@@ -326,7 +346,7 @@ class Decoder:
         """
         ready = self._native_weights(weights)
         settings = replace(self._settings(), size=size, distinct=distinct, features=features)
-        threads = self.threads or os.cpu_count() or 1
+        threads = self.threads or get_threads() or os.cpu_count() or 1
         pool = TranslationStream(self._system, ready, settings, threads, 64 * threads)
         failed: list[BaseException] = []
 
@@ -387,11 +407,50 @@ class Decoder:
         columns = self._system.translate(texts, ready, settings, wanted, targets, threads or self.threads)
         return self._candidates(columns, Texts([str(i) for i in range(len(texts))]), phrases)
 
-    def _candidates(self, columns: Any, ids: Texts, phrases: bool = False) -> Candidates:
-        starts, texts, scores, rows, features, values, links, segments, _ = columns
-        listed = Features(self.names, rows, features, values)
-        extra = segments if phrases else None
-        return Candidates(ids, starts, texts, listed, totals=scores, alignments=links, extra=extra)
+    def _candidates(self, found: TranslationColumns, ids: Texts, phrases: bool = False) -> Candidates:
+        listed = Features(self.names, found.rows, found.features, found.values)
+        extra = found.phrases if phrases else None
+        return Candidates(
+            ids, found.starts, found.texts, listed, totals=found.scores, alignments=found.links, extra=extra
+        )
+
+
+_Sent = tuple[str, str, bytes, tuple[tuple[str, str] | bytes, ...]]
+"""A model as it travels: folder, signature, tables and parts, features of your own."""
+_OPENED: OrderedDict[_Sent, tuple[Model, NativeSystem, Sequence[RuleFeature | StateFeature]]] = OrderedDict()
+"""What came from other processes, the last used last: tasks come again and again with the same model."""
+_MOST_OPENED = 4
+_opening = threading.Lock()
+
+
+def _received(sent: _Sent, search: Search, weights: Weights | None, threads: int | None) -> Decoder:
+    """The decoder that another process sent."""
+    with _opening:
+        if sent not in _OPENED:
+            folder, signature, described, features = sent
+            model = Model.open(folder)
+            if model.signature != signature:
+                raise InputError(f"{folder}: expected the model {signature}, found {model.signature}", folder)
+            tables, parts = pickle.loads(described)
+            whole, loaded = replace(model, tables=tables, parts=parts), own.received(features)
+            _OPENED[sent] = whole, _open(whole, loaded), loaded
+        _OPENED.move_to_end(sent)
+        while len(_OPENED) > _MOST_OPENED:
+            _OPENED.popitem(last=False)
+        model, system, extra = _OPENED[sent]
+    decoder = Decoder.__new__(Decoder)
+    decoder.model = model
+    decoder._begin(system, extra, search, weights, threads)
+    return decoder
+
+
+def _open(model: Model, extra: Sequence[RuleFeature | StateFeature]) -> NativeSystem:
+    tables = [os.fspath(model.folder / name) for name in model.tables]
+    rules, states = own.split(extra)
+    system = NativeSystem(tables, [_native(model, part) for part in model.parts], rules, states)
+    for _, _, asked in rules:
+        asked.vocabulary = system.vocabulary
+    return system
 
 
 class DecoderSource:
@@ -425,12 +484,13 @@ class DecoderSource:
         `density` keeps that many arcs for each source word, those on the best paths (Sixtus & Ortmanns 1999).
         """
         decoder, numbers = self.decoder, np.asarray(sentences, dtype=np.int64)
-        nodes, starts, tails, heads, texts, rows, columns, values = decoder._system.lattices(
+        found = decoder._system.lattices(
             self.lines.take(numbers), decoder._native_weights(weights), decoder._settings(), density,
             threads or decoder.threads,
         )  # fmt: skip
         ids = Texts([str(number) for number in numbers])
-        return Lattices(ids, nodes, starts, tails, heads, texts, Features(self.names, rows, columns, values))
+        features = Features(self.names, found.rows, found.features, found.values)
+        return Lattices(ids, found.nodes, found.starts, found.tails, found.heads, found.texts, features)
 
     @property
     def weights(self) -> Weights:
@@ -458,6 +518,10 @@ class _Ranking(SampleRank):
     distortion: int = 6
     options: int = 20
     drop_unknown: bool = False
+    seed: int = 0
+    first: int = 0
+    """The number of the first chain's random stream."""
+    threads: int | None = None
 
 
 class DecoderRanker:
@@ -465,7 +529,11 @@ class DecoderRanker:
 
     def __init__(self, decoder: Decoder, lines: Texts, references: Sequence[Sequence[str]], lowercase: bool) -> None:
         self.decoder = decoder
+        self._made = decoder, lines, references, lowercase
         self._native = SampleRanker(decoder._system, lines, [list(texts) for texts in references], lowercase)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return DecoderRanker, self._made
 
     def epoch(
         self,
@@ -484,12 +552,12 @@ class DecoderRanker:
         ranking = _Ranking(
             **{f.name: getattr(tuner, f.name) for f in fields(SampleRank)},
             distortion=search.distortion, options=search.options, drop_unknown=search.drop_unknown,
+            seed=seed, first=first, threads=threads or self.decoder.threads,
         )  # fmt: skip
         dealt = [[list(batch) for batch in shard] for shard in shards]
         ready = self.decoder._native_weights(weights)
-        sizes = (pace.squares, pace.metric.ravel(), pace.energy)
         (mixed, collected, squares, information), figures = self._native.epoch(
-            ready, start, sizes, list(fixed), dealt, ranking, seed, first, threads or self.decoder.threads
+            ready, start, pace, list(fixed), dealt, ranking
         )
         return Ranked(mixed, collected, squares, information, figures)
 

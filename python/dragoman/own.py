@@ -13,6 +13,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import os
+import pickle
 import sys
 import traceback
 from collections.abc import Callable, Sequence
@@ -304,6 +305,33 @@ def state_feature(
     return made
 
 
+_LOADED: dict[int, tuple[RuleFeature | StateFeature, tuple[str, str]]] = {}
+"""Features that came from files, by their ids, with the file and the name; kept, as their modules are."""
+
+
+def sent(features: Sequence[RuleFeature | StateFeature]) -> tuple[tuple[str, str] | bytes, ...]:
+    """What stands for features in another process: a file and a name in it, or what pickle makes of a feature."""
+
+    def one(feature: RuleFeature | StateFeature) -> tuple[str, str] | bytes:
+        known = _LOADED.get(id(feature))
+        if known is not None and known[0] is feature:
+            return known[1]
+        try:
+            return pickle.dumps(feature)
+        except Exception as error:  # pickle raises its own and others
+            raise OptionError(
+                f"the feature `{feature.name}` was made in memory and cannot be sent to another process: "
+                f"load it from a file, FILE.py:NAME ({error})"
+            ) from None
+
+    return tuple(one(feature) for feature in features)
+
+
+def received(features: Sequence[tuple[str, str] | bytes]) -> list[RuleFeature | StateFeature]:
+    """The features again; files run as those of `load` do."""
+    return [pickle.loads(what) if isinstance(what, bytes) else load(":".join(what))[0] for what in features]
+
+
 def load(spec: str) -> list[RuleFeature | StateFeature]:
     """Features from a file of Python: `mine.py:repetition,Lengths`. A class is made without arguments.
 
@@ -324,6 +352,7 @@ def load(spec: str) -> list[RuleFeature | StateFeature]:
             raise OptionError(f"{path}: `{name}` cannot be made: {type(error).__name__}: {error}") from error
         if not isinstance(made, (StateFeature, RuleFeature)):
             raise OptionError(f"{path}: `{name}` is neither a rule feature nor a state feature, but {made!r}")
+        _LOADED[id(made)] = made, (str(Path(path).resolve()), name)
         found.append(made)
     return found
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from dragoman._core import sample_translations
 from dragoman.decode import Decoder
@@ -104,6 +104,14 @@ class _Whole:
         self.targets[self.asked[0]] = self.asked[1]
 
 
+class _Documents(NamedTuple):
+    """Which lines are sampled together, as the native side reads it."""
+
+    bounds: list[tuple[int, int]]
+    """The first line of each document and one past its last."""
+    wholes: list[_Whole] | None
+
+
 def sampled(
     decoder: Decoder,
     lines: Sequence[str],
@@ -128,9 +136,8 @@ def sampled(
     wholes = [_Whole(lines[a:b], text_features) for a, b in bounds] if text_features else None
     settings = replace(decoder._settings(), size=size, distinct=distinct, features=features)
     ready = decoder._native_weights(weights)
-    columns = sample_translations(
-        decoder._system, Texts(list(lines)), ready, settings, plan, bounds, wholes, decoder.threads
-    )
+    together = _Documents(bounds, wholes)
+    columns = sample_translations(decoder._system, Texts(list(lines)), ready, settings, plan, together, decoder.threads)
     return decoder._candidates(columns, Texts([str(i) for i in range(len(lines))]), phrases)
 
 

@@ -9,7 +9,16 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
-from dragoman._core import Names, Texts, align_weights, best_per_group, dot_rows
+from dragoman._core import (
+    Names,
+    Texts,
+    align_weights,
+    best_per_group,
+    dot_rows,
+    names_pack,
+    names_take,
+    names_unpack,
+)
 from dragoman.errors import OptionError
 
 __all__ = [
@@ -61,6 +70,10 @@ class Weights:
         """The weights of a plain mapping."""
         return cls(Names(list(values)), np.fromiter(values.values(), dtype=np.float64, count=len(values)))
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """By name: a table that grew beyond these weights does not travel with them."""
+        return _weights, (names_pack(self.names, len(self.values)), self.values)
+
     def __len__(self) -> int:
         return len(self.values)
 
@@ -77,6 +90,10 @@ class Weights:
         return align_weights(self.names, self.values, names)
 
 
+def _weights(names: bytes, values: F64) -> Weights:
+    return Weights(names_unpack(names), values)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Features:
     """Sparse feature vectors, a row a candidate: `values[k]` at `columns[k]` for k in `starts[i]:starts[i+1]`."""
@@ -85,6 +102,12 @@ class Features:
     starts: I64
     columns: U32
     values: F64
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """By name, and only the names that occur: tables of a decoder may have millions."""
+        used, columns = np.unique(self.columns, return_inverse=True)
+        names = names_take(self.names, used.astype(np.int64))
+        return Features, (names, self.starts, columns.astype(np.uint32), self.values)
 
     def __len__(self) -> int:
         return len(self.starts) - 1

@@ -14,6 +14,14 @@ impl Default for Texts {
 }
 
 impl Texts {
+    /// A column from what [`Texts::bytes`] and [`Texts::offsets`] gave; none if no column has these.
+    pub fn from_parts(bytes: String, offsets: Vec<i64>) -> Option<Self> {
+        let rising = offsets.windows(2).all(|pair| pair[0] <= pair[1]);
+        let ends = offsets.first() == Some(&0) && offsets.last() == Some(&(bytes.len() as i64));
+        let whole = rising && ends && offsets.iter().all(|&at| bytes.is_char_boundary(at as usize));
+        whole.then_some(Self { bytes, offsets })
+    }
+
     /// An empty column.
     pub fn new() -> Self {
         Self::default()
@@ -84,5 +92,17 @@ mod tests {
         assert_eq!(texts.get(3), "é");
         assert_eq!(texts.offsets(), [0, 0, 8, 8, 10]);
         assert!(!texts.is_empty() && Texts::new().is_empty());
+    }
+
+    #[test]
+    fn comes_back_from_its_parts_and_from_no_others() {
+        let texts: Texts = ["", "ein Haus", "", "é"].into_iter().collect();
+        let parts = |offsets: &[i64]| Texts::from_parts("ein Hausé".to_owned(), offsets.to_vec());
+        assert_eq!(parts(texts.offsets()), Some(texts));
+        assert_eq!(Texts::from_parts(String::new(), vec![0]), Some(Texts::new()));
+        let odd: [&[i64]; 7] = [&[], &[0], &[0, 9, 10], &[0, 8], &[1, 10], &[0, 8, 3, 10], &[0, -1, 10]];
+        for offsets in odd {
+            assert_eq!(parts(offsets), None, "{offsets:?}");
+        }
     }
 }

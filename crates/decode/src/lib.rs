@@ -1,5 +1,6 @@
 //! Phrase-based search: translation options, features, multi-stack beam, n-best lists and lattices.
 
+pub mod columns;
 pub mod coverage;
 pub mod feature;
 mod future;

@@ -2,7 +2,7 @@
 
 use crate::feature::own::BatchFeature;
 use crate::feature::sparse::{Locals, Set};
-use crate::feature::{Builder, OWN, Part, RuleFeature, SETS, StateFeature};
+use crate::feature::{Builder, Part, RuleFeature, SETS, StateFeature};
 use crate::weights::Weights;
 use dragoman_base::{Error, Names, Result};
 use dragoman_rules::Table;
@@ -179,10 +179,5 @@ impl System {
         }
         let mut names = self.names.write().expect("no panic while locked");
         own.texts().iter().map(|name| names.intern(name)).collect()
-    }
-
-    /// A number as the system has it, after [`System::file`].
-    pub fn filed(id: u32, own: &[u32]) -> u32 {
-        if id >= OWN { own[(id - OWN) as usize] } else { id }
     }
 }

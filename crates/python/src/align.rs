@@ -2,7 +2,9 @@
 
 use crate::columns::Texts;
 use crate::errors::{invalid, to_py};
+use crate::threads;
 use dragoman_align::{Effort, Gold, Links, Method, Model, Options, Priors, Report, Spelling, Trainer};
+use dragoman_stream::pools;
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 use std::sync::{Arc, Mutex};
@@ -78,7 +80,7 @@ impl AlignTrainer {
             seed,
         };
         let (source, target) = (source.inner.clone(), target.inner.clone());
-        let trainer = py.detach(|| Trainer::new(&source, &target, options)).map_err(to_py)?;
+        let trainer = threads::run(py, || Trainer::new(&source, &target, options)).map_err(to_py)?;
         Ok(Self { inner: Mutex::new(Some(trainer)) })
     }
 
@@ -94,13 +96,13 @@ impl AlignTrainer {
 
     /// The next sweep of all samplers; false when all are done.
     fn sweep(&self, py: Python<'_>) -> PyResult<bool> {
-        py.detach(|| self.with(Trainer::sweep))
+        py.detach(|| self.with(|trainer| pools::apart(|| trainer.sweep())))
     }
 
     /// Does what sweeps are left, and decides: forward links, reverse links, the aligner.
     fn finish<'py>(&self, py: Python<'py>) -> PyResult<(Columns<'py>, Columns<'py>, AlignModel)> {
         let trainer = self.inner.lock().expect("no panic while locked").take().ok_or_else(finished)?;
-        let trained = py.detach(|| trainer.finish());
+        let trained = threads::run(py, || trainer.finish());
         let model = AlignModel { inner: Arc::new(trained.model) };
         Ok((to_columns(py, trained.forward), to_columns(py, trained.reverse), model))
     }
@@ -117,13 +119,13 @@ impl AlignModel {
     /// Reads an aligner and checks all of it.
     #[staticmethod]
     fn read(py: Python<'_>, path: &str) -> PyResult<Self> {
-        let model = py.detach(|| Model::read(path)).map_err(to_py)?;
+        let model = threads::run(py, || Model::read(path)).map_err(to_py)?;
         Ok(Self { inner: Arc::new(model) })
     }
 
     /// Writes the aligner to a file that appears when it is whole.
     fn write(&self, py: Python<'_>, path: &str) -> PyResult<()> {
-        py.detach(|| self.inner.write(path)).map_err(to_py)
+        threads::run(py, || self.inner.write(path)).map_err(to_py)
     }
 
     /// Aligns new text: forward links, reverse links, what was odd about it.
@@ -138,7 +140,7 @@ impl AlignModel {
         let effort = Effort { collect, seed, ..Effort::default() };
         let (source, target) = (source.inner.clone(), target.inner.clone());
         let (forward, reverse, report) =
-            py.detach(|| self.inner.align(&source, &target, &effort)).map_err(to_py)?;
+            threads::run(py, || self.inner.align(&source, &target, &effort)).map_err(to_py)?;
         Ok((to_columns(py, forward), to_columns(py, reverse), to_figures(report)))
     }
 }
@@ -152,8 +154,7 @@ pub fn symmetrise_links<'py>(
     method: &str,
 ) -> PyResult<Columns<'py>> {
     let (forward, reverse) = (to_links(&forward)?, to_links(&reverse)?);
-    let joined = py
-        .detach(|| dragoman_align::symmetrise(&forward, &reverse, Method::parse(method)?))
+    let joined = threads::run(py, || dragoman_align::symmetrise(&forward, &reverse, Method::parse(method)?))
         .map_err(to_py)?;
     Ok(to_columns(py, joined))
 }
@@ -173,20 +174,20 @@ pub fn read_links<'py>(
         });
         Links::read(path, lengths.as_deref())
     };
-    Ok(to_columns(py, py.detach(read).map_err(to_py)?))
+    Ok(to_columns(py, threads::run(py, read).map_err(to_py)?))
 }
 
 /// Writes links `i-j`, a line a pair.
 #[pyfunction]
 pub fn write_links(py: Python<'_>, path: &str, links: Given<'_>) -> PyResult<()> {
     let links = to_links(&links)?;
-    py.detach(|| links.write(path)).map_err(to_py)
+    threads::run(py, || links.write(path)).map_err(to_py)
 }
 
 /// Reads gold links: sure ones, and all possible ones.
 #[pyfunction]
 pub fn read_gold<'py>(py: Python<'py>, path: &str) -> PyResult<(Columns<'py>, Columns<'py>)> {
-    let gold = py.detach(|| Gold::read(path)).map_err(to_py)?;
+    let gold = threads::run(py, || Gold::read(path)).map_err(to_py)?;
     Ok((to_columns(py, gold.sure), to_columns(py, gold.possible)))
 }
 

@@ -2,8 +2,10 @@
 
 use crate::columns::Texts;
 use crate::errors::{invalid, to_py};
+use crate::threads;
 use dragoman_base::{Error, Result};
 use dragoman_classes::{Classes, Counts, Found, Options, cluster, file};
+use dragoman_stream::pools::{self, Lease};
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 use std::sync::Arc;
@@ -21,7 +23,7 @@ impl ClassCounts {
     /// Counts a file, or lines.
     #[staticmethod]
     fn of_file(py: Python<'_>, path: &str, factor: Option<usize>) -> PyResult<Self> {
-        let counts = py.detach(|| Counts::of_file(path, factor)).map_err(to_py)?;
+        let counts = threads::run(py, || Counts::of_file(path, factor)).map_err(to_py)?;
         Ok(Self { inner: Arc::new(counts) })
     }
 
@@ -29,7 +31,7 @@ impl ClassCounts {
     #[staticmethod]
     fn of_texts(py: Python<'_>, texts: &Texts, factor: Option<usize>) -> PyResult<Self> {
         let texts = texts.inner.clone();
-        let counts = py.detach(|| Counts::of_texts(&texts, factor)).map_err(to_py)?;
+        let counts = threads::run(py, || Counts::of_texts(&texts, factor)).map_err(to_py)?;
         Ok(Self { inner: Arc::new(counts) })
     }
 
@@ -78,8 +80,7 @@ fn watched(
     progress: Option<Py<PyAny>>,
     work: impl FnOnce(&(dyn Fn() -> bool + Sync)) -> Result<Found> + Send,
 ) -> PyResult<Found> {
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads.unwrap_or(0)).build();
-    let pool = pool.map_err(|e| invalid(format!("threads could not be started: {e}")))?;
+    let pool = Lease::new(pools::count(threads)).map_err(to_py)?;
     let (stop, done, over) = (AtomicBool::new(false), AtomicUsize::new(0), AtomicBool::new(false));
     let tick = || {
         done.fetch_add(1, Ordering::Relaxed);
@@ -141,12 +142,12 @@ impl ClassTable {
     /// Reads a file in mkcls's form.
     #[staticmethod]
     fn read(py: Python<'_>, path: &str) -> PyResult<Self> {
-        Ok(Self { inner: py.detach(|| Classes::read(path)).map_err(to_py)? })
+        Ok(Self { inner: threads::run(py, || Classes::read(path)).map_err(to_py)? })
     }
 
     /// Writes a file in mkcls's form, which appears when it is whole.
     fn write(&self, py: Python<'_>, path: &str) -> PyResult<()> {
-        py.detach(|| self.inner.write(path)).map_err(to_py)
+        threads::run(py, || self.inner.write(path)).map_err(to_py)
     }
 
     /// The words.
@@ -167,6 +168,6 @@ impl ClassTable {
     /// A text with every word replaced by its class, unknown words by 1.
     fn apply(&self, py: Python<'_>, texts: &Texts) -> Texts {
         let texts = texts.inner.clone();
-        py.detach(|| self.inner.apply(&texts)).into()
+        threads::run(py, || self.inner.apply(&texts)).into()
     }
 }

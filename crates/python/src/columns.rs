@@ -1,12 +1,15 @@
 //! Columns that Python sees: strings, interned names, sparse rows.
 
 use crate::errors::{invalid, to_py};
+use crate::threads;
+use crate::weights::names_pack;
 use dragoman_base::{Names as BaseNames, Texts as BaseTexts, io, sparse};
-use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
+use dragoman_stream::pools;
+use numpy::{IntoPyArray, PyArray1, PyArrayMethods, PyReadonlyArray1};
 use pyo3::exceptions::{PyIndexError, PyKeyError};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
-use pyo3::types::{PyIterator, PyList};
+use pyo3::types::{PyBytes, PyIterator, PyList, PyTuple};
 use rayon::prelude::*;
 use std::sync::{Arc, Mutex, RwLock};
 
@@ -69,6 +72,14 @@ impl Texts {
         Ok(texts.into())
     }
 
+    /// By content.
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Reduced<'py>> {
+        let py = slf.py();
+        let texts = &slf.get().inner;
+        let offsets = PyArray1::from_slice(py, texts.offsets());
+        Ok((core(py, "texts_unpack")?, (PyBytes::new(py, texts.bytes()), offsets).into_pyobject(py)?))
+    }
+
     /// All bytes, one string after the other: a view, not a copy.
     #[getter]
     fn bytes<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyArray1<u8>>> {
@@ -80,6 +91,22 @@ impl Texts {
     fn offsets<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyArray1<i64>>> {
         view(slf, slf.get().inner.offsets())
     }
+}
+
+/// What pickle wants of an object: what to call with what.
+pub type Reduced<'py> = (Bound<'py, PyAny>, Bound<'py, PyTuple>);
+
+/// Something of this module by its name.
+pub fn core<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
+    py.import("dragoman._core")?.getattr(name)
+}
+
+/// The column that a pickle holds.
+#[pyfunction]
+pub fn texts_unpack(bytes: &[u8], offsets: PyReadonlyArray1<'_, i64>) -> PyResult<Texts> {
+    let text = std::str::from_utf8(bytes).ok();
+    let texts = text.and_then(|text| BaseTexts::from_parts(text.to_owned(), offsets.to_vec().ok()?));
+    texts.map(Texts::from).ok_or_else(|| invalid("these are no packed texts"))
 }
 
 /// A read-only NumPy view of `slice`, which the frozen `owner` keeps alive and never changes.
@@ -160,6 +187,13 @@ impl Names {
         self.read(|names| names.iter().map(str::to_owned).collect())
     }
 
+    /// By content: what comes back is a table of its own.
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Reduced<'py>> {
+        let py = slf.py();
+        let packed = names_pack(py, slf.get(), usize::MAX);
+        Ok((core(py, "names_unpack")?, (packed,).into_pyobject(py)?))
+    }
+
     /// A table of its own with the same names, ids and marks.
     fn copy(&self) -> Self {
         Self { inner: Arc::new(RwLock::new(self.read(BaseNames::clone))) }
@@ -187,7 +221,8 @@ pub fn align_weights<'py>(
             |from: &BaseNames, name: &str| from.get(name).and_then(|id| values.get(id as usize)).copied();
         let one = |from: &BaseNames, to: &BaseNames, id: u32| value(from, to.name(id)).unwrap_or(0.0);
         let all = |from: &BaseNames, to: &BaseNames| -> Vec<f64> {
-            (0..to.len() as u32).into_par_iter().with_min_len(4096).map(|id| one(from, to, id)).collect()
+            let ids = (0..to.len() as u32).into_par_iter().with_min_len(4096);
+            pools::apart(|| ids.map(|id| one(from, to, id)).collect())
         };
         py.detach(|| names.read(|from| to.read(|to| all(from, to))))
     };
@@ -213,7 +248,8 @@ pub fn dot_rows<'py>(
         let span = span[0] as usize..span[1] as usize;
         sparse::dot(&columns[span.clone()], &values[span], weights)
     };
-    let scores: Vec<f64> = py.detach(|| starts.par_windows(2).with_min_len(1024).map(product).collect());
+    let scores: Vec<f64> =
+        threads::run(py, || starts.par_windows(2).with_min_len(1024).map(product).collect());
     Ok(scores.into_pyarray(py))
 }
 

@@ -2,12 +2,14 @@
 
 use crate::columns::Texts;
 use crate::errors::{invalid, to_py};
+use crate::threads;
 use dragoman_base::io::{Lines, Output};
 use dragoman_base::{Result, Texts as BaseTexts};
 use dragoman_corpus::{
     Bars, Cleaner, Counter, FileForm, Form, Input, Limits, Options, Reason, Report, Truecaser, normalise,
     undo,
 };
+use dragoman_stream::pools;
 use pyo3::prelude::*;
 use rayon::prelude::*;
 use std::sync::{Arc, Mutex};
@@ -46,7 +48,8 @@ pub struct CorpusCleaner {
 
 impl CorpusCleaner {
     fn with<T: Send>(&self, py: Python<'_>, f: impl FnOnce(&mut Cleaner) -> Result<T> + Send) -> PyResult<T> {
-        py.detach(|| self.inner.lock().expect("no panic while locked").as_mut().map(f))
+        let work = |cleaner: &mut Cleaner| pools::apart(|| f(cleaner));
+        py.detach(|| self.inner.lock().expect("no panic while locked").as_mut().map(work))
             .ok_or_else(finished)?
             .map_err(to_py)
     }
@@ -78,7 +81,7 @@ impl CorpusCleaner {
         let limits = Limits { shortest, longest, characters, ratio, lower, factored, bars };
         let options = Options { form: Form::parse(form).map_err(to_py)?, limits, distinct, skip };
         let outputs = [outputs.0.as_str(), outputs.1.as_str()];
-        let cleaner = py.detach(|| Cleaner::new(inputs, &exclude, outputs, options)).map_err(to_py)?;
+        let cleaner = threads::run(py, || Cleaner::new(inputs, &exclude, outputs, options)).map_err(to_py)?;
         Ok(Self { inner: Mutex::new(Some(cleaner)) })
     }
 
@@ -97,7 +100,7 @@ impl CorpusCleaner {
     /// Completes the outputs and gives the report.
     fn finish(&self, py: Python<'_>) -> PyResult<Figures> {
         let cleaner = self.inner.lock().expect("no panic while locked").take().ok_or_else(finished)?;
-        py.detach(|| cleaner.finish()).map(to_figures).map_err(to_py)
+        threads::run(py, || cleaner.finish()).map(to_figures).map_err(to_py)
     }
 
     /// Ends the run without outputs.
@@ -128,14 +131,14 @@ impl TruecaseModel {
             paths.iter().try_for_each(|path| counter.file(path))?;
             Ok(counter.finish())
         };
-        py.detach(train).map(Self::from).map_err(to_py)
+        threads::run(py, train).map(Self::from).map_err(to_py)
     }
 
     /// Learns from lines.
     #[staticmethod]
     fn of_texts(py: Python<'_>, texts: &Texts, factored: bool) -> Self {
         let texts = texts.inner.clone();
-        py.detach(|| {
+        threads::run(py, || {
             let mut counter = Counter::new(factored);
             texts.iter().for_each(|line| counter.line(line));
             counter.finish().into()
@@ -145,12 +148,12 @@ impl TruecaseModel {
     /// Reads a model, ours or Moses'.
     #[staticmethod]
     fn read(py: Python<'_>, path: &str) -> PyResult<Self> {
-        py.detach(|| Truecaser::read(path)).map(Self::from).map_err(to_py)
+        threads::run(py, || Truecaser::read(path)).map(Self::from).map_err(to_py)
     }
 
     /// Writes the model to a file that appears when it is whole.
     fn write(&self, py: Python<'_>, path: &str) -> PyResult<()> {
-        py.detach(|| self.inner.write(path)).map_err(to_py)
+        threads::run(py, || self.inner.write(path)).map_err(to_py)
     }
 
     fn __len__(&self) -> usize {
@@ -165,7 +168,7 @@ impl TruecaseModel {
     /// Truecases lines.
     fn apply(&self, py: Python<'_>, texts: &Texts, factored: bool) -> Texts {
         let texts = texts.inner.clone();
-        py.detach(|| each(&texts, |line| self.inner.apply(line, factored))).into()
+        threads::run(py, || each(&texts, |line| self.inner.apply(line, factored))).into()
     }
 
     /// Truecases a file, line by line.
@@ -178,7 +181,7 @@ impl TruecaseModel {
             }
             out.finish()
         };
-        py.detach(run).map_err(to_py)
+        threads::run(py, run).map_err(to_py)
     }
 }
 
@@ -193,7 +196,7 @@ fn each(texts: &BaseTexts, change: impl Fn(&str) -> String + Sync) -> BaseTexts 
 #[pyfunction]
 pub fn truecase_undo(py: Python<'_>, texts: &Texts, factored: bool) -> Texts {
     let texts = texts.inner.clone();
-    py.detach(|| each(&texts, |line| undo(line, factored))).into()
+    threads::run(py, || each(&texts, |line| undo(line, factored))).into()
 }
 
 /// Lines in a Unicode normal form (`nfc`, `nfkc`, `none`), without invisible characters and odd white space.
@@ -206,5 +209,5 @@ pub fn normalise_lines(py: Python<'_>, texts: &Texts, form: &str) -> PyResult<Te
         normalise(line, form, &mut out);
         out
     };
-    Ok(py.detach(|| each(&texts, change)).into())
+    Ok(threads::run(py, || each(&texts, change)).into())
 }

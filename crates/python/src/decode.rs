@@ -2,23 +2,21 @@
 
 use crate::columns::{Names, Texts};
 use crate::errors::{invalid, to_py};
-use crate::lattices::{LatticeColumns, lattice_columns};
+use crate::found::{ExplainedStep, LatticeArc, LatticeColumns, TranslationColumns};
 use crate::own;
-use dragoman_base::sparse::Rows;
-use dragoman_base::{Error, Result, Texts as BaseTexts};
+use crate::threads;
+use dragoman_base::{Error, Result};
+use dragoman_decode::columns::{Candidates, Filing, Lattices, explained};
 use dragoman_decode::feature::{Part, Reference, StateFeature};
 use dragoman_decode::search::{Graph, Limits, Ready};
 use dragoman_decode::{
-    Choice, Forced, Hypothesis, Input, Lattice, Origin, Settings, System, Translation, Weights, markup,
-    search, translate,
+    Choice, Forced, Input, Lattice, Phrase, Settings, System, Translation, Weights, markup, search, translate,
 };
-use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
+use dragoman_stream::{Lost, Stream, pools};
+use numpy::PyReadonlyArray1;
 use pyo3::prelude::*;
-use rayon::prelude::*;
-use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::{Arc, RwLock};
 use std::time::Duration;
 
 /// How to search, read from the fields of a Python object.
@@ -99,102 +97,6 @@ pub fn read(line: &str, marked: bool, demands: Option<&Demands>) -> Result<Input
     Ok(input)
 }
 
-/// The translations of some sentences: starts, texts, scores, row starts, feature ids, values, word alignments,
-/// phrase alignments, and which sentences ran out of time or memory.
-pub type Columns<'py> = (
-    Bound<'py, PyArray1<i64>>,
-    Texts,
-    Bound<'py, PyArray1<f64>>,
-    Bound<'py, PyArray1<i64>>,
-    Bound<'py, PyArray1<u32>>,
-    Bound<'py, PyArray1<f64>>,
-    Texts,
-    Texts,
-    Vec<bool>,
-);
-
-/// Translations of sentences, as columns.
-#[derive(Default)]
-pub struct Batch {
-    starts: Vec<i64>,
-    texts: BaseTexts,
-    scores: Vec<f64>,
-    rows: Rows,
-    links: BaseTexts,
-    phrases: BaseTexts,
-    narrow: Vec<bool>,
-}
-
-impl Batch {
-    /// None yet.
-    pub fn new() -> Self {
-        Self { starts: vec![0], ..Self::default() }
-    }
-
-    /// Adds the translations of a sentence; `system` is given if features are listed.
-    pub fn push(&mut self, translation: &Translation, system: Option<&System>) {
-        // In order of the sentences, so that names get the same numbers however many threads there are.
-        let own = system.map_or_else(Vec::new, |system| system.file(&translation.own));
-        for hypothesis in &translation.hypotheses {
-            self.texts.push(&hypothesis.text);
-            self.scores.push(hypothesis.score);
-            self.push_features(hypothesis, system.map(System::dense), &own);
-            let links: Vec<String> = hypothesis.links.iter().map(|(s, t)| format!("{s}-{t}")).collect();
-            self.links.push(&links.join(" "));
-            self.phrases.push(&phrases(hypothesis));
-        }
-        self.starts.push(self.texts.len() as i64);
-        self.narrow.push(translation.narrow);
-    }
-
-    /// All dense features, zero or not, then the sparse ones that are not.
-    fn push_features(&mut self, hypothesis: &Hypothesis, dense: Option<usize>, own: &[u32]) {
-        if let Some(dense) = dense {
-            let mut at = 0;
-            for id in 0..dense as u32 {
-                let value =
-                    hypothesis.features.get(at).filter(|(have, _)| *have == id).map(|(_, value)| *value);
-                at += usize::from(value.is_some());
-                self.rows.push(id, value.unwrap_or(0.0));
-            }
-            for &(id, value) in hypothesis.features[at..].iter().filter(|(_, value)| *value != 0.0) {
-                self.rows.push(System::filed(id, own), value);
-            }
-        }
-        self.rows.end_row();
-    }
-
-    /// As arrays.
-    pub fn into_columns(self, py: Python<'_>) -> Columns<'_> {
-        (
-            self.starts.into_pyarray(py),
-            self.texts.into(),
-            self.scores.into_pyarray(py),
-            self.rows.starts.into_pyarray(py),
-            self.rows.columns.into_pyarray(py),
-            self.rows.values.into_pyarray(py),
-            self.links.into(),
-            self.phrases.into(),
-            self.narrow,
-        )
-    }
-}
-
-/// Phrases as `from-to:from-to` (source, target, last words included), `!` after those that no table has.
-fn phrases(hypothesis: &Hypothesis) -> String {
-    let segment = |s: &dragoman_decode::Segment| {
-        let mark = if matches!(s.origin, Origin::Table(_)) { "" } else { "!" };
-        format!("{}-{}:{}-{}{mark}", s.from, s.to, s.target, s.target_end)
-    };
-    hypothesis.segments.iter().map(segment).collect::<Vec<_>>().join(" ")
-}
-
-/// An arc of a lattice: from, to, text, source span, score, features.
-type LatticeArc = (u32, u32, String, (u32, u32), f64, Vec<(u32, f32)>);
-
-/// A phrase of an explained derivation: source span and words, target words, origin, features.
-type ExplainedStep = (usize, usize, String, String, &'static str, Vec<(u32, f32)>);
-
 /// A part of a system: kind, name, options.
 type Described = (String, String, Vec<(String, String)>);
 
@@ -243,8 +145,10 @@ impl NativeSystem {
         let parts: Vec<Part> =
             parts.into_iter().map(|(kind, name, options)| Part { kind, name, options }).collect();
         let inner = Arc::new(
-            py.detach(|| System::open_with(&tables, &parts, |to| own::add(rules, states, tables.len(), to)))
-                .map_err(to_py)?,
+            threads::run(py, || {
+                System::open_with(&tables, &parts, |to| own::add(rules, states, tables.len(), to))
+            })
+            .map_err(to_py)?,
         );
         Ok(Self { inner, searched: AtomicUsize::new(0) })
     }
@@ -309,16 +213,16 @@ impl NativeSystem {
     /// Translates sentences on all cores, or on `threads` of them.
     #[allow(clippy::too_many_arguments)] // one per column of the input
     #[pyo3(signature = (lines, weights, settings, demands=None, targets=None, threads=None))]
-    fn translate<'py>(
+    fn translate(
         &self,
-        py: Python<'py>,
+        py: Python<'_>,
         lines: &Texts,
         weights: &NativeWeights,
         settings: PySettings,
         demands: Option<Vec<Demands>>,
         targets: Option<&Texts>,
         threads: Option<usize>,
-    ) -> PyResult<Columns<'py>> {
+    ) -> PyResult<TranslationColumns> {
         let weights = &weights.inner;
         let plan = settings.settings();
         let one = |i: usize| -> Result<Translation> {
@@ -327,22 +231,14 @@ impl NativeSystem {
                 .and_then(|input| translate(&self.inner, &input, weights, &plan, demand(target.as_ref())))
                 .map_err(at_line(i))
         };
-        let all = || each(lines.inner.len(), &self.searched, one);
         let system = settings.features.then_some(&*self.inner);
-        let batch = py
+        let found = py
             .detach(|| {
-                let done = match threads {
-                    None => all(),
-                    Some(count) => pool(count)?.install(all),
-                }?;
-                let mut batch = Batch::new();
-                for translation in &done {
-                    batch.push(translation, system);
-                }
-                Ok(batch)
+                let done = self.each(threads, lines.inner.len(), one)?;
+                Ok(Candidates::of(&done, system))
             })
             .map_err(to_py)?;
-        Ok(batch.into_columns(py))
+        TranslationColumns::new(py, found)
     }
 
     /// The best derivation of a sentence, phrase by phrase.
@@ -364,23 +260,24 @@ impl NativeSystem {
         };
         let (input, translation) = py.detach(run).map_err(to_py)?;
         let own = self.inner.file(&translation.own);
-        let Some(best) = translation.hypotheses.into_iter().next() else {
+        let Some(best) = translation.hypotheses.first() else {
             return Err(invalid("this sentence has no derivation"));
         };
-        Ok((best.score, explained(&input, best, &own)))
+        let steps = explained(&input, best, Filing { dense: self.inner.dense(), own: &own });
+        Ok((best.score, steps.into_iter().map(ExplainedStep::from).collect()))
     }
 
     /// The lattices of sentences with all features, in columns: `density` arcs for each source word, 0 for all.
     #[pyo3(signature = (lines, weights, settings, density, threads=None))]
-    fn lattices<'py>(
+    fn lattices(
         &self,
-        py: Python<'py>,
+        py: Python<'_>,
         lines: &Texts,
         weights: &NativeWeights,
         settings: PySettings,
         density: f64,
         threads: Option<usize>,
-    ) -> PyResult<LatticeColumns<'py>> {
+    ) -> PyResult<LatticeColumns> {
         let weights = &weights.inner;
         let mut plan = settings.settings();
         plan.limits.keep = true;
@@ -390,13 +287,11 @@ impl NativeSystem {
             let see = |ready: &Ready<'_>, graph: &Graph| Lattice::new(ready, graph, true, most);
             search(&self.inner, &input, weights, &plan, None, see).map_err(at_line(i))
         };
-        let all = || each(lines.inner.len(), &self.searched, one);
-        let run = || match threads {
-            None => all(),
-            Some(count) => pool(count)?.install(all),
+        let run = || {
+            let done = self.each(threads, lines.inner.len(), one)?;
+            Ok(Lattices::of(&done, &self.inner))
         };
-        let done = py.detach(run).map_err(to_py)?;
-        Ok(lattice_columns(py, &self.inner, &done))
+        LatticeColumns::new(py, py.detach(run).map_err(to_py)?)
     }
 
     /// The lattice of a sentence: number of nodes, final nodes, arcs.
@@ -420,119 +315,40 @@ impl NativeSystem {
         };
         let Lattice { nodes, finals, arcs, own } = py.detach(run).map_err(to_py)?;
         let own = self.inner.file(&own);
-        let arc =
-            |a: dragoman_decode::Phrase| (a.from, a.to, a.text, a.span, a.score, filed(a.features, &own));
+        let filing = Filing { dense: self.inner.dense(), own: &own };
+        let arc = |arc: Phrase| {
+            let features = filing.rows(&arc.features);
+            LatticeArc::new(arc, features)
+        };
         Ok((nodes, finals, arcs.into_iter().map(arc).collect()))
     }
 }
 
-fn explained(input: &Input, best: Hypothesis, own: &[u32]) -> Vec<ExplainedStep> {
-    let words: Vec<&str> = best.text.split(' ').filter(|word| !word.is_empty()).collect();
-    let steps = best.segments.iter().zip(best.steps).map(|(segment, features)| {
-        let origin = match segment.origin {
-            Origin::Table(_) => "rule",
-            Origin::Unknown => "unknown",
-            Origin::Given => "given",
-        };
-        let source = input.words[segment.from..segment.to].join(" ");
-        (
-            segment.from,
-            segment.to,
-            source,
-            words[segment.target..segment.target_end].join(" "),
-            origin,
-            filed(features, own),
-        )
-    });
-    steps.collect()
+impl NativeSystem {
+    /// Does the same for each of so many sentences; each one that is done is counted at once.
+    fn each<T: Send>(
+        &self,
+        threads: Option<usize>,
+        count: usize,
+        one: impl Fn(usize) -> Result<T> + Sync,
+    ) -> Result<Vec<T>> {
+        pools::each(threads, count, |i| {
+            let made = one(i);
+            self.searched.fetch_add(1, Ordering::Relaxed);
+            made
+        })
+    }
 }
 
-/// Numbers as the system has them.
-fn filed(rows: Vec<(u32, f32)>, own: &[u32]) -> Vec<(u32, f32)> {
-    rows.into_iter().map(|(id, value)| (System::filed(id, own), value)).collect()
-}
-
-/// Does the same for each of so many sentences, on several threads. Of several errors the first sentence's is told,
-/// whichever thread was faster; what comes after it is left undone. Each one that is done is counted at once.
-fn each<T: Send>(
-    count: usize,
-    done: &AtomicUsize,
-    one: impl Fn(usize) -> Result<T> + Sync,
-) -> Result<Vec<T>> {
-    let failed = AtomicUsize::new(usize::MAX);
-    let run = |i: usize| {
-        if i > failed.load(Ordering::Relaxed) {
-            return None;
-        }
-        let made = one(i);
-        if made.is_err() {
-            failed.fetch_min(i, Ordering::Relaxed);
-        }
-        done.fetch_add(1, Ordering::Relaxed);
-        Some(made)
-    };
-    let made: Vec<Option<Result<T>>> = (0..count).into_par_iter().with_max_len(1).map(run).collect();
-    made.into_iter().flatten().collect()
-}
-
-/// Some threads.
-pub fn pool(threads: usize) -> Result<rayon::ThreadPool> {
-    let made = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
-    made.map_err(|error| Error::Invalid(format!("cannot start {threads} threads: {error}")))
-}
-
-struct Job {
-    number: usize,
-    line: String,
-    demands: Option<Demands>,
-}
-
-/// What workers return, and what has come early.
-struct Done {
-    results: Receiver<(usize, Result<Translation>)>,
-    early: BTreeMap<usize, Result<Translation>>,
-    next: usize,
-}
+/// A sentence of a stream: a line and what its writer demands.
+type Line = (String, Option<Demands>);
 
 /// Sentences in, translations out in the same order, with a bounded number in between: for streams.
 #[pyclass(frozen, module = "dragoman._core")]
 pub struct TranslationStream {
-    jobs: Mutex<(Option<SyncSender<Job>>, usize)>,
-    done: Mutex<Done>,
-    /// Grants a place for a sentence; given back when its translation is taken. Without a receiver all is over.
-    places: (SyncSender<()>, Mutex<Option<Receiver<()>>>),
+    inner: Stream<Line, Result<Translation>>,
     /// Given if features are listed.
     system: Option<Arc<System>>,
-}
-
-/// What all workers of a stream share.
-struct Shop {
-    system: Arc<System>,
-    weights: Arc<Weights>,
-    plan: Settings,
-    marked: bool,
-    jobs: Mutex<Receiver<Job>>,
-}
-
-impl Shop {
-    /// Translates until no job is left or nobody wants results.
-    fn work(&self, done: &SyncSender<(usize, Result<Translation>)>) {
-        loop {
-            let job = lock(&self.jobs).recv();
-            let Ok(Job { number, line, demands }) = job else { return };
-            let result = read(&line, self.marked, demands.as_ref())
-                .and_then(|input| translate(&self.system, &input, &self.weights, &self.plan, None))
-                .map_err(at_line(number));
-            if done.send((number, result)).is_err() {
-                return;
-            }
-        }
-    }
-}
-
-/// Locks; whoever panicked while holding the lock left nothing half done.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[pymethods]
@@ -546,76 +362,39 @@ impl TranslationStream {
         threads: usize,
         window: usize,
     ) -> Self {
-        let (send_job, jobs) = sync_channel::<Job>(window);
-        let (send_done, results) = sync_channel(window);
-        let shop = Arc::new(Shop {
-            system: Arc::clone(&system.inner),
-            weights: Arc::clone(&weights.inner),
-            plan: settings.settings(),
-            marked: settings.markup,
-            jobs: Mutex::new(jobs),
-        });
-        for _ in 0..threads.max(1) {
-            let (shop, done) = (Arc::clone(&shop), send_done.clone());
-            std::thread::spawn(move || shop.work(&done));
-        }
-        let (grant, taken) = sync_channel(window);
-        Self {
-            jobs: Mutex::new((Some(send_job), 0)),
-            done: Mutex::new(Done { results, early: BTreeMap::new(), next: 0 }),
-            places: (grant, Mutex::new(Some(taken))),
-            system: settings.features.then(|| Arc::clone(&system.inner)),
-        }
+        let named = settings.features.then(|| Arc::clone(&system.inner));
+        let (system, weights) = (Arc::clone(&system.inner), Arc::clone(&weights.inner));
+        let (plan, marked) = (settings.settings(), settings.markup);
+        let work = move |number: usize, (line, demands): Line| {
+            read(&line, marked, demands.as_ref())
+                .and_then(|input| translate(&system, &input, &weights, &plan, None))
+                .map_err(at_line(number))
+        };
+        Self { inner: Stream::new(threads, window, work), system: named }
     }
 
     /// Hands in a sentence; waits while the window is full. Says whether it was taken: not after `close` or `stop`.
     #[pyo3(signature = (line, demands=None))]
     fn push(&self, py: Python<'_>, line: String, demands: Option<Demands>) -> bool {
-        let sent = py.detach(|| -> Option<()> {
-            self.places.0.send(()).ok()?;
-            let mut jobs = lock(&self.jobs);
-            let number = jobs.1;
-            jobs.0.as_ref()?.send(Job { number, line, demands }).ok()?;
-            jobs.1 += 1;
-            Some(())
-        });
-        sent.is_some()
+        py.detach(|| self.inner.push((line, demands)))
     }
 
     /// Says that no more sentences come.
     fn close(&self) {
-        lock(&self.jobs).0 = None;
+        self.inner.close();
     }
 
     /// Says that nobody wants translations any more: whoever waits to hand in a sentence is let go.
     fn stop(&self) {
-        *lock(&self.places.1) = None;
-        self.close();
+        self.inner.stop();
     }
 
     /// The translation of the next sentence, waiting for it if need be; None when all are taken and the stream is
     /// closed.
-    fn take<'py>(&self, py: Python<'py>) -> PyResult<Option<Columns<'py>>> {
-        let taken = py.detach(|| -> Option<Result<Translation>> {
-            let mut done = lock(&self.done);
-            let next = done.next;
-            while !done.early.contains_key(&next) {
-                let Ok((number, result)) = done.results.recv() else {
-                    let lost = lock(&self.jobs).1 > next;
-                    return lost
-                        .then(|| Err(Error::Invalid(format!("line {}: the search broke off", next + 1))));
-                };
-                done.early.insert(number, result);
-            }
-            done.next += 1;
-            if let Some(places) = lock(&self.places.1).as_ref() {
-                let _ = places.try_recv();
-            }
-            done.early.remove(&next)
-        });
-        let Some(result) = taken else { return Ok(None) };
-        let mut batch = Batch::new();
-        batch.push(&result.map_err(to_py)?, self.system.as_deref());
-        Ok(Some(batch.into_columns(py)))
+    fn take(&self, py: Python<'_>) -> PyResult<Option<TranslationColumns>> {
+        let Some(taken) = py.detach(|| self.inner.take()) else { return Ok(None) };
+        let lost = |Lost(number)| Error::Invalid(format!("line {}: the search broke off", number + 1));
+        let translation = taken.map_err(lost).and_then(|made| made).map_err(to_py)?;
+        TranslationColumns::new(py, Candidates::of([&translation], self.system.as_deref())).map(Some)
     }
 }

@@ -4,9 +4,9 @@ use crate::columns::{Names, Texts, check_spans};
 use crate::errors::{invalid, to_py};
 use crate::learn::{rules, sized};
 use crate::metric::NativeMetric;
+use crate::threads;
 use dragoman_base::sparse::Rows;
 use dragoman_base::{Result, Texts as BaseTexts};
-use dragoman_decode::{Lattice, System};
 use dragoman_metric::Metric;
 use dragoman_metric::bleu::Bleu;
 use dragoman_tune::lattice::{Builder, Plain, Pool, Run, Wish, read, write};
@@ -19,67 +19,6 @@ use std::any::Any;
 
 type Array<'py, T> = Bound<'py, PyArray1<T>>;
 type Slice<'py, T> = PyReadonlyArray1<'py, T>;
-
-/// Lattices of some sentences: nodes of each, starts of their arcs, tails, heads, texts, row starts, feature ids, values.
-pub type LatticeColumns<'py> = (
-    Array<'py, i64>,
-    Array<'py, i64>,
-    Array<'py, u32>,
-    Array<'py, u32>,
-    Texts,
-    Array<'py, i64>,
-    Array<'py, u32>,
-    Array<'py, f64>,
-);
-
-/// The decoder's lattices in columns; `system` names the features. All final nodes become one, the last.
-pub fn lattice_columns<'py>(py: Python<'py>, system: &System, lattices: &[Lattice]) -> LatticeColumns<'py> {
-    let (mut nodes, mut starts, mut tails, mut heads) = (Vec::new(), vec![0], Vec::new(), Vec::new());
-    let (mut texts, mut rows) = (BaseTexts::new(), Rows::default());
-    for lattice in lattices {
-        // In order of the sentences, so that names get the same numbers however many threads there are.
-        let own = system.file(&lattice.own);
-        let (number, count) = numbers(lattice);
-        let mut arcs: Vec<usize> = (0..lattice.arcs.len()).collect();
-        arcs.sort_by_key(|&arc| number[lattice.arcs[arc].to as usize]);
-        for arc in arcs {
-            let arc = &lattice.arcs[arc];
-            tails.push(number[arc.from as usize]);
-            heads.push(number[arc.to as usize]);
-            texts.push(&arc.text);
-            for &(id, value) in &arc.features {
-                rows.push(System::filed(id, &own), f64::from(value));
-            }
-            rows.end_row();
-        }
-        nodes.push(i64::from(count));
-        starts.push(tails.len() as i64);
-    }
-    (
-        nodes.into_pyarray(py),
-        starts.into_pyarray(py),
-        tails.into_pyarray(py),
-        heads.into_pyarray(py),
-        texts.into(),
-        rows.starts.into_pyarray(py),
-        rows.columns.into_pyarray(py),
-        rows.values.into_pyarray(py),
-    )
-}
-
-/// New numbers for the nodes, with all final ones as the last, and how many there are.
-fn numbers(lattice: &Lattice) -> (Vec<u32>, u32) {
-    let mut number = vec![0; lattice.nodes];
-    let mut ends = vec![false; lattice.nodes];
-    lattice.finals.iter().for_each(|&end| ends[end as usize] = true);
-    let mut next = 0;
-    for node in (0..lattice.nodes).filter(|&node| !ends[node]) {
-        number[node] = next;
-        next += 1;
-    }
-    lattice.finals.iter().for_each(|&end| number[end as usize] = next);
-    (number, if lattice.finals.is_empty() { 0 } else { next + 1 })
-}
 
 /// After a pass: weights, drift, updates, background, its count, sums of the statistics of oracles and predictions, and
 /// how many sentences could teach anything.
@@ -107,7 +46,7 @@ impl LatticePool {
         if let Some(empty) = references.iter().position(Vec::is_empty) {
             return Err(invalid(format!("sentence {empty} has no reference")));
         }
-        let inner = py.detach(|| {
+        let inner = threads::run(py, || {
             let lines: Vec<Vec<&str>> =
                 references.iter().map(|refs| refs.iter().map(|line| &**line).collect()).collect();
             Pool::new(bleu, &lines)
@@ -155,7 +94,7 @@ impl LatticePool {
             let made = (0..sentences.len()).into_par_iter().map(one).collect::<Result<Vec<_>>>()?;
             self.inner.add(round, &sentences, made)
         };
-        py.detach(add).map_err(to_py)
+        threads::run(py, add).map_err(to_py)
     }
 
     /// Forgets the lattices of rounds before this one.
@@ -197,13 +136,13 @@ impl LatticePool {
             let (sentences, lattices): (Vec<usize>, Vec<Plain>) = found.into_iter().unzip();
             self.inner.add(round, &sentences, lattices)
         };
-        py.detach(run).map_err(to_py)
+        threads::run(py, run).map_err(to_py)
     }
 
     /// The sum of the statistics of all sentences' 1-best paths.
     fn total<'py>(&self, py: Python<'py>, weights: Slice<'_, f64>) -> PyResult<Array<'py, f64>> {
         let weights = weights.as_slice()?;
-        Ok(py.detach(|| self.inner.total(weights)).into_pyarray(py))
+        Ok(threads::run(py, || self.inner.total(weights)).into_pyarray(py))
     }
 
     /// What a word and a match of each order are worth on top of a sum of statistics, to first order.
@@ -229,7 +168,7 @@ impl LatticePool {
         let slopes = sized(&slopes, self.inner.bleu().order + 1, "slopes")?;
         let weights = weights.as_slice()?;
         let wishes: Vec<Wish> = wishes.into_iter().map(|(model, gain)| Wish { model, gain }).collect();
-        let (texts, rows) = py.detach(|| {
+        let (texts, rows) = threads::run(py, || {
             let (mut texts, mut rows) = (BaseTexts::new(), Rows::default());
             for path in self.inner.search(sentence, weights, &wishes, slopes) {
                 texts.push(&self.inner.text(sentence, &path));
@@ -291,7 +230,7 @@ impl LatticePool {
         let rules = rules(oracle, prediction, 1, c, decay, feed)?;
         let mut run = Run::new(rules, unit, (all(&lower)?, all(&upper)?), walk, Context { row, count })
             .map_err(to_py)?;
-        py.detach(|| order.iter().for_each(|&s| run.visit(&self.inner, s)));
+        threads::run(py, || order.iter().for_each(|&s| run.visit(&self.inner, s)));
         Ok((
             run.walk.weights.into_pyarray(py),
             run.walk.drift.into_pyarray(py),

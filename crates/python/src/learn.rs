@@ -2,6 +2,7 @@
 
 use crate::errors::{invalid, to_py};
 use crate::metric::NativeMetric;
+use crate::threads;
 use dragoman_tune::lbfgs::{Options, Outcome};
 use dragoman_tune::lists::Lists;
 use dragoman_tune::mira::{
@@ -101,7 +102,8 @@ impl CandidateLists {
     ) -> PyResult<Self> {
         let (groups, starts) = (groups.as_slice()?, starts.as_slice()?);
         let (columns, values) = (columns.as_slice()?, values.as_slice()?);
-        let lists = py.detach(|| Lists::pack(groups, starts, columns, values, width)).map_err(to_py)?;
+        let lists =
+            threads::run(py, || Lists::pack(groups, starts, columns, values, width)).map_err(to_py)?;
         Ok(Self { inner: Arc::new(lists) })
     }
 
@@ -113,12 +115,12 @@ impl CandidateLists {
     /// The best candidate of each sentence (the first of equals), -1 where there is none.
     fn best<'py>(&self, py: Python<'py>, weights: Slice<'py, f64>) -> PyResult<Array<'py, i64>> {
         let weights = self.weights(&weights)?;
-        Ok(py.detach(|| self.inner.best(weights)).into_pyarray(py))
+        Ok(threads::run(py, || self.inner.best(weights)).into_pyarray(py))
     }
 
     /// For each feature, the number of sentences in whose list it occurs.
     fn sentence_counts<'py>(&self, py: Python<'py>) -> Array<'py, i64> {
-        py.detach(|| self.inner.sentence_counts()).into_pyarray(py)
+        threads::run(py, || self.inner.sentence_counts()).into_pyarray(py)
     }
 
     /// Pairs of candidates whose gains differ: (start of each sentence's pairs, the better, the worse).
@@ -136,7 +138,7 @@ impl CandidateLists {
     ) -> PyResult<(Array<'py, i64>, Array<'py, i64>, Array<'py, i64>)> {
         let gains = self.gains(&gains)?;
         let sampling = Sampling { draws, keep, threshold, seed, step };
-        let pairs = py.detach(|| pairs::sample(&self.inner, gains, &sampling));
+        let pairs = threads::run(py, || pairs::sample(&self.inner, gains, &sampling));
         let starts: Vec<i64> = pairs.starts.iter().map(|&s| s as i64).collect();
         let (better, worse): (Vec<i64>, Vec<i64>) =
             pairs.pairs.iter().map(|&(b, w)| (b as i64, w as i64)).unzip();
@@ -165,7 +167,7 @@ impl CandidateLists {
         let (start, bounds) = (self.weights(&start)?, (self.weights(&lower)?, self.weights(&upper)?));
         let (penalty, options) = (Penalty { l2, pull }, options(iterations, memory, tolerance));
         let (weights, outcome) =
-            py.detach(|| pairs::fit(&self.inner, &pairs, start, bounds, &penalty, options));
+            threads::run(py, || pairs::fit(&self.inner, &pairs, start, bounds, &penalty, options));
         Ok((weights.into_pyarray(py), report(py, outcome)?))
     }
 
@@ -186,7 +188,7 @@ impl CandidateLists {
         let pairs = self.pairs(&starts, &better, &worse)?;
         let (weights, start) = (self.weights(&weights)?, self.weights(&start)?);
         let (value, gradient) =
-            py.detach(|| pairs::loss(&self.inner, &pairs, weights, &Penalty { l2, pull }, start));
+            threads::run(py, || pairs::loss(&self.inner, &pairs, weights, &Penalty { l2, pull }, start));
         Ok((value, gradient.into_pyarray(py)))
     }
 
@@ -239,7 +241,7 @@ impl CandidateLists {
             bounds: (self.weights(&lower)?, self.weights(&upper)?),
             movable: sized(&movable, self.inner.width(), "marks")?,
         };
-        let loss = py.detach(|| online::pass(&epoch, &mut learner, &order));
+        let loss = threads::run(py, || online::pass(&epoch, &mut learner, &order));
         let Learner { weights, squares, sums, time } = learner;
         Ok((weights.into_pyarray(py), squares.into_pyarray(py), sums.into_pyarray(py), time, loss))
     }
@@ -346,7 +348,7 @@ impl CandidateLists {
             };
             let mut risk = Risk { lists: &self.inner, gamma, payoff, l2, start, partials: Vec::new() };
             // SAFETY of threads: `call` alone touches Python, and attaches first.
-            py.detach(|| work(&mut risk))
+            threads::run(py, || work(&mut risk))
         };
         failure.map_or(Ok(result), Err)
     }
@@ -387,7 +389,7 @@ impl JudgedLists {
     #[new]
     fn new(py: Python<'_>, lists: &CandidateLists, statistics: PyReadonlyArray2<'_, f64>) -> PyResult<Self> {
         let (rows, width) = (statistics.as_slice()?, statistics.as_array().ncols());
-        let judged = py.detach(|| Judged::pack(&lists.inner, rows, width)).map_err(to_py)?;
+        let judged = threads::run(py, || Judged::pack(&lists.inner, rows, width)).map_err(to_py)?;
         Ok(Self { lists: Arc::clone(&lists.inner), judged: Arc::new(judged) })
     }
 }
@@ -509,7 +511,7 @@ impl MiraRun {
             *sum += n;
             Some(*sum)
         }));
-        py.detach(|| {
+        threads::run(py, || {
             for s in order {
                 self.run.visit(s, &gains[starts[s]..starts[s + 1]]);
             }
@@ -542,7 +544,7 @@ impl MiraRun {
             },
         };
         let scorer = Scorer { metric: metric.inner.as_ref(), sign, scale, unit };
-        py.detach(|| {
+        threads::run(py, || {
             for s in order {
                 self.run.visit_native(s, &scorer);
             }

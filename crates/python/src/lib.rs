@@ -8,6 +8,7 @@ mod columns;
 mod corpus;
 mod decode;
 mod errors;
+mod found;
 mod lattices;
 mod learn;
 mod lm;
@@ -20,6 +21,7 @@ mod resample;
 mod rules;
 mod sample;
 mod tags;
+mod threads;
 mod weights;
 
 use pyo3::prelude::*;
@@ -40,12 +42,14 @@ mod _core {
     #[pymodule_export]
     use crate::columns::{
         LineWriter, Names, Texts, align_weights, best_per_group, dot_rows, parse_size, read_lines,
-        write_lines,
+        texts_unpack, write_lines,
     };
     #[pymodule_export]
     use crate::corpus::{CorpusCleaner, TruecaseModel, normalise_lines, truecase_undo};
     #[pymodule_export]
     use crate::decode::{NativeSystem, NativeWeights, TranslationStream};
+    #[pymodule_export]
+    use crate::found::{ExplainedStep, LatticeArc, LatticeColumns, TranslationColumns};
     #[pymodule_export]
     use crate::lattices::LatticePool;
     #[pymodule_export]
@@ -68,6 +72,8 @@ mod _core {
     use crate::sample::{SampleRanker, sample_translations};
     #[pymodule_export]
     use crate::tags::TagCounts;
+    #[pymodule_export]
+    use crate::threads::{get_threads, set_threads};
     #[pymodule_export]
     use crate::weights::{
         names_dense, names_extend, names_find, names_match, names_pack, names_sets, names_take, names_unpack,

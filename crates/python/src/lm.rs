@@ -2,6 +2,7 @@
 
 use crate::columns::Texts;
 use crate::errors::{invalid, to_py};
+use crate::threads;
 use dragoman_base::{Result, parse_size};
 use dragoman_lm::estimate::{Discounts, Options, Report, Source, Target, estimate};
 use dragoman_lm::query::{self, Scorer, Totals};
@@ -71,7 +72,7 @@ pub fn lm_estimate(
         save(&ngrams, out, kind, options)?;
         Ok(report)
     };
-    py.detach(run).map(figures).map_err(to_py)
+    threads::run(py, run).map(figures).map_err(to_py)
 }
 
 /// Rewrites an ARPA file in another form; gives the n-grams of each order and how many had no back-off weight.
@@ -90,7 +91,7 @@ pub fn lm_convert(
         save(&ngrams, out, kind, options)?;
         Ok((ngrams.counts(), ngrams.without_backoff))
     };
-    py.detach(run).map_err(to_py)
+    threads::run(py, run).map_err(to_py)
 }
 
 /// Mixes ARPA files into one model; gives the n-grams of each order.
@@ -111,7 +112,7 @@ pub fn lm_merge(
         save(&merged, out, kind, options)?;
         Ok(merged.counts())
     };
-    py.detach(run).map_err(to_py)
+    threads::run(py, run).map_err(to_py)
 }
 
 /// Scores of tokens: starts of sentences, natural logs, lengths of n-grams, whether unknown.
@@ -123,7 +124,7 @@ type Columns<'py> = (
 );
 
 fn score<'py, S: Scorer>(py: Python<'py>, scorer: &S, texts: &Texts) -> Columns<'py> {
-    let scored = py.detach(|| query::lines(scorer, &texts.inner));
+    let scored = threads::run(py, || query::lines(scorer, &texts.inner));
     (
         scored.starts.into_pyarray(py),
         scored.logs.into_pyarray(py),
@@ -145,7 +146,8 @@ fn score_file<S: Scorer>(py: Python<'_>, scorer: &S, path: &str, tokens: bool) -
         out.flush().map_err(|source| dragoman_base::Error::Io { path: "-".to_owned(), source })?;
         Ok(totals)
     };
-    let Totals { sentences, tokens, unknown, controls, log, log_unknown } = py.detach(run).map_err(to_py)?;
+    let Totals { sentences, tokens, unknown, controls, log, log_unknown } =
+        threads::run(py, run).map_err(to_py)?;
     Ok((sentences, tokens, unknown, controls, log, log_unknown))
 }
 
@@ -159,7 +161,7 @@ pub struct LmModel {
 impl LmModel {
     #[new]
     fn new(py: Python<'_>, path: &str) -> PyResult<Self> {
-        let inner = Arc::new(py.detach(|| Model::open(path)).map_err(to_py)?);
+        let inner = Arc::new(threads::run(py, || Model::open(path)).map_err(to_py)?);
         Ok(Self { inner })
     }
 
@@ -214,12 +216,12 @@ impl LmModel {
 
     /// Checks the hash of all contents.
     fn verify(&self, py: Python<'_>) -> PyResult<()> {
-        py.detach(|| self.inner.verify()).map_err(to_py)
+        threads::run(py, || self.inner.verify()).map_err(to_py)
     }
 
     /// Writes the tables to a file.
     fn save(&self, py: Python<'_>, path: &str) -> PyResult<()> {
-        py.detach(|| self.inner.save(path)).map_err(to_py)
+        threads::run(py, || self.inner.save(path)).map_err(to_py)
     }
 
     /// Scores sentences, token by token.

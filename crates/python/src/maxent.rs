@@ -1,6 +1,7 @@
 //! The Maxent reordering model.
 
 use crate::errors::to_py;
+use crate::threads;
 use dragoman_maxent::{Options, train};
 use pyo3::prelude::*;
 use std::path::PathBuf;
@@ -48,7 +49,7 @@ pub fn maxent_train(
         alpha,
         seed,
     };
-    let report = py.detach(|| train(&options)).map_err(to_py)?;
+    let report = threads::run(py, || train(&options)).map_err(to_py)?;
     let sides = report.sides.map(|s| (s.iterations, s.converged, s.value, s.perplexity));
     let held =
         report.heldout.map(|h| (h.tokens, h.unseen, h.maxent, h.relative, h.maxent_seen, h.relative_seen));

@@ -3,6 +3,8 @@
 use crate::columns::check_spans;
 use crate::errors::invalid;
 use crate::metric::NativeMetric;
+use crate::threads;
+use dragoman_stream::pools;
 use dragoman_tune::mert::best::{Bounds, Gain};
 use dragoman_tune::mert::columns::{Column, Columns, advance, combine, dots, spreads};
 use dragoman_tune::mert::expected::{expect, pull, worth};
@@ -82,8 +84,17 @@ impl LinePool {
         }
     }
 
-    /// Runs `work` without the interpreter on the borrowed arrays.
+    /// Runs `work` without the interpreter on the borrowed arrays and on the pool of all kernels.
     fn with<T: Send>(
+        &self,
+        py: Python<'_>,
+        work: impl Send + FnOnce(&[Column<'_>], Judged<'_>) -> T,
+    ) -> PyResult<T> {
+        self.with_own(py, |columns, pool| pools::run(|| work(columns, pool)))
+    }
+
+    /// The same for work that chooses its pool itself.
+    fn with_own<T: Send>(
         &self,
         py: Python<'_>,
         work: impl Send + FnOnce(&[Column<'_>], Judged<'_>) -> T,
@@ -146,7 +157,7 @@ impl LinePool {
         if columns.len() != values.len() {
             return Err(invalid("sparse rows need as many columns as values"));
         }
-        let made = py.detach(|| Columns::from_rows(rows, columns, values, width));
+        let made = threads::run(py, || Columns::from_rows(rows, columns, values, width));
         Self::new(starts, rows.len() - 1, width, Store::Columns(made), statistics)
     }
 
@@ -287,12 +298,12 @@ impl LinePool {
         let bounds = low.into_iter().zip(high).map(|(low, high)| Bounds { low, high, reach });
         let wanted: Vec<_> = features.into_iter().zip(bounds).collect();
         let gain = Gain { metric: metric.inner.as_ref(), unit };
-        let found = self.with(py, |columns, pool| {
+        let found = self.with_own(py, |columns, pool| {
             if total.len() != pool.width || pool.width != gain.metric.width() {
                 return None;
             }
-            let fixed = self.fixed.get_or_init(|| Fixed::new(columns, pool));
-            Some(search_best((scores, total), columns, &wanted, (pool, fixed), gain))
+            let fixed = self.fixed.get_or_init(|| pools::apart(|| Fixed::new(columns, pool)));
+            Some(pools::run(|| search_best((scores, total), columns, &wanted, (pool, fixed), gain)))
         })?;
         let found = found.ok_or_else(|| invalid("expected rows of statistics as the metric has them"))?;
         let point = |best: dragoman_tune::mert::best::Best| {
@@ -374,6 +385,6 @@ pub fn noisy_copies<'py>(
     if columns.len() != values.len() {
         return Err(invalid("sparse rows need as many columns as values"));
     }
-    let made = py.detach(|| noise::noisy_copies(lists, rows, columns, values, noise, copies, seed));
+    let made = threads::run(py, || noise::noisy_copies(lists, rows, columns, values, noise, copies, seed));
     Ok(made.into_pyarray(py))
 }

@@ -1,7 +1,8 @@
 //! Native metrics behind two opaque handles.
 
-use crate::columns::Texts;
+use crate::columns::{Reduced, Texts};
 use crate::errors::invalid;
+use crate::threads;
 use dragoman_metric::bleu::{Bleu, RefLength, Smoothing};
 use dragoman_metric::chrf::Chrf;
 use dragoman_metric::ter::Ter;
@@ -11,18 +12,30 @@ use dragoman_metric::{Metric, Reference, digest_all, scores, statistics};
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
+use pyo3::types::{PyDict, PyTuple};
 use std::sync::Arc;
 
 /// A metric of the Rust core. Built by one of the static constructors.
 #[pyclass(frozen, module = "dragoman._core")]
 pub struct NativeMetric {
     pub inner: Arc<dyn Metric>,
+    /// How it was made, for pickle: the constructor and its options.
+    made: (&'static str, Py<PyDict>),
 }
 
 impl NativeMetric {
-    fn from(metric: impl Metric + 'static) -> Self {
-        Self { inner: Arc::new(metric) }
+    fn from(metric: impl Metric + 'static, name: &'static str, options: Bound<'_, PyDict>) -> Self {
+        Self { inner: Arc::new(metric), made: (name, options.unbind()) }
     }
+}
+
+/// The options of a constructor by their names.
+macro_rules! options {
+    ($py:expr, $($name:ident),*) => {{
+        let options = PyDict::new($py);
+        $(options.set_item(stringify!($name), $name)?;)*
+        options
+    }};
 }
 
 fn tokenizer(name: &str) -> PyResult<Tokenizer> {
@@ -56,6 +69,7 @@ impl NativeMetric {
     #[allow(clippy::too_many_arguments)] // one per option, all by name on the Python side
     #[pyo3(signature = (*, order, tokenize, lowercase, smooth, smooth_value, effective_order, ref_length, length_scale, length_offset))]
     fn bleu(
+        py: Python<'_>,
         order: usize,
         tokenize: &str,
         lowercase: bool,
@@ -66,7 +80,19 @@ impl NativeMetric {
         length_scale: f64,
         length_offset: f64,
     ) -> PyResult<Self> {
-        Ok(Self::from(Bleu {
+        let options = options!(
+            py,
+            order,
+            tokenize,
+            lowercase,
+            smooth,
+            smooth_value,
+            effective_order,
+            ref_length,
+            length_scale,
+            length_offset
+        );
+        let metric = Bleu {
             order,
             tokenizer: tokenizer(tokenize)?,
             lowercase,
@@ -75,36 +101,58 @@ impl NativeMetric {
             effective_order,
             length_scale,
             length_offset,
-        }))
+        };
+        Ok(Self::from(metric, "bleu", options))
     }
 
     /// chrF; see `dragoman.metrics.Chrf`.
     #[staticmethod]
     #[pyo3(signature = (*, char_order, word_order, beta, lowercase, whitespace, eps_smoothing))]
+    #[allow(clippy::too_many_arguments)] // one per option, all by name on the Python side
     fn chrf(
+        py: Python<'_>,
         char_order: usize,
         word_order: usize,
         beta: f64,
         lowercase: bool,
         whitespace: bool,
         eps_smoothing: bool,
-    ) -> Self {
-        Self::from(Chrf { char_order, word_order, beta, lowercase, whitespace, eps_smoothing })
+    ) -> PyResult<Self> {
+        let options = options!(py, char_order, word_order, beta, lowercase, whitespace, eps_smoothing);
+        let metric = Chrf { char_order, word_order, beta, lowercase, whitespace, eps_smoothing };
+        Ok(Self::from(metric, "chrf", options))
     }
 
     /// TER; see `dragoman.metrics.Ter`.
     #[staticmethod]
     #[pyo3(signature = (*, normalized, no_punct, asian_support, case_sensitive))]
     #[allow(clippy::fn_params_excessive_bools)] // four switches, all by name on the Python side
-    fn ter(normalized: bool, no_punct: bool, asian_support: bool, case_sensitive: bool) -> Self {
-        Self::from(Ter { tokenizer: Tercom { normalized, no_punct, asian_support, case_sensitive } })
+    fn ter(
+        py: Python<'_>,
+        normalized: bool,
+        no_punct: bool,
+        asian_support: bool,
+        case_sensitive: bool,
+    ) -> PyResult<Self> {
+        let options = options!(py, normalized, no_punct, asian_support, case_sensitive);
+        let metric = Ter { tokenizer: Tercom { normalized, no_punct, asian_support, case_sensitive } };
+        Ok(Self::from(metric, "ter", options))
     }
 
     /// WER; see `dragoman.metrics.Wer`.
     #[staticmethod]
     #[pyo3(signature = (*, tokenize, lowercase))]
-    fn wer(tokenize: &str, lowercase: bool) -> PyResult<Self> {
-        Ok(Self::from(Wer { tokenizer: tokenizer(tokenize)?, lowercase }))
+    fn wer(py: Python<'_>, tokenize: &str, lowercase: bool) -> PyResult<Self> {
+        let options = options!(py, tokenize, lowercase);
+        Ok(Self::from(Wer { tokenizer: tokenizer(tokenize)?, lowercase }, "wer", options))
+    }
+
+    /// By its options.
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Reduced<'py>> {
+        let (py, (name, options)) = (slf.py(), &slf.get().made);
+        let (make, options) = (slf.get_type().getattr(*name)?, options.bind(py));
+        let partial = py.import("functools")?.getattr("partial")?;
+        Ok((partial.call((make,), Some(options))?, PyTuple::empty(py)))
     }
 
     /// Number of statistics in a row.
@@ -118,7 +166,7 @@ impl NativeMetric {
         if let Some(empty) = references.iter().position(Vec::is_empty) {
             return Err(invalid(format!("sentence {empty} has no reference")));
         }
-        let inner = py.detach(|| {
+        let inner = threads::run(py, || {
             let views: Vec<Vec<&str>> =
                 references.iter().map(|refs| refs.iter().map(|r| &**r).collect()).collect();
             digest_all(self.inner.as_ref(), &views)
@@ -136,7 +184,7 @@ impl NativeMetric {
             return Err(invalid(format!("expected rows of {} statistics", self.inner.width())));
         }
         let rows = rows.as_slice()?;
-        Ok(py.detach(|| scores(self.inner.as_ref(), rows)).into_pyarray(py))
+        Ok(threads::run(py, || scores(self.inner.as_ref(), rows)).into_pyarray(py))
     }
 }
 
@@ -167,7 +215,7 @@ impl NativeReferences {
         if let Some(bad) = sentence.iter().find(|&&s| s < 0 || s as usize >= self.inner.len()) {
             return Err(invalid(format!("sentence {bad} has no reference: there are {}", self.inner.len())));
         }
-        let rows = py.detach(|| statistics(&self.inner, &texts.inner, sentence, self.width));
+        let rows = threads::run(py, || statistics(&self.inner, &texts.inner, sentence, self.width));
         rows.into_pyarray(py).reshape([sentence.len(), self.width])
     }
 }

@@ -1,6 +1,7 @@
 //! Resampled sums of statistics for significance tests.
 
 use crate::errors::invalid;
+use crate::threads;
 use dragoman_metric::resample;
 use numpy::{IntoPyArray, PyArray2, PyArrayMethods, PyReadonlyArray2, PyReadonlyArray3};
 use pyo3::prelude::*;
@@ -18,7 +19,7 @@ pub fn bootstrap_sums<'py>(
     if rows.is_empty() {
         return Err(invalid("there are no statistics to resample"));
     }
-    let sums = py.detach(|| resample::bootstrap_sums(rows, width, samples, seed));
+    let sums = threads::run(py, || resample::bootstrap_sums(rows, width, samples, seed));
     sums.into_pyarray(py).reshape([samples, width])
 }
 
@@ -35,6 +36,6 @@ pub fn shuffle_sums<'py>(
     if rows.is_empty() || outputs % 2 != 0 {
         return Err(invalid("expected statistics of as many runs for one system as for the other"));
     }
-    let sums = py.detach(|| resample::shuffle_sums(rows, width, outputs / 2, samples, seed));
+    let sums = threads::run(py, || resample::shuffle_sums(rows, width, outputs / 2, samples, seed));
     sums.into_pyarray(py).reshape([samples, width])
 }

@@ -1,6 +1,7 @@
 //! Rules: extraction, import, and mapped tables behind an opaque handle.
 
 use crate::errors::{invalid, to_py};
+use crate::threads;
 use dragoman_base::parse_size;
 use dragoman_rules::extract::{Model, Options, ReorderingSmoothing, Report, Smoothing, Threshold, extract};
 use dragoman_rules::{ExportOptions, ImportOptions, Table, export, import, score_count};
@@ -86,7 +87,7 @@ pub fn rules_extract(
         lexical,
         memory: parse_size(memory).map_err(to_py)?,
     };
-    py.detach(|| extract(&options)).map(figures).map_err(to_py)
+    threads::run(py, || extract(&options)).map(figures).map_err(to_py)
 }
 
 /// Turns Moses' tables into a mapped one.
@@ -102,14 +103,14 @@ pub fn rules_import(
 ) -> PyResult<Imported> {
     let memory = parse_size(memory).map_err(to_py)?;
     let options = ImportOptions { rules, reordering, columns, out, meta, memory };
-    let r = py.detach(|| import(&options)).map_err(to_py)?;
+    let r = threads::run(py, || import(&options)).map_err(to_py)?;
     Ok((r.rules, r.phrases, r.repeated, r.missing, r.unused, r.columns))
 }
 
 /// How many scores the first line of a Moses phrase table has.
 #[pyfunction]
 pub fn rules_score_count(py: Python<'_>, path: &str) -> PyResult<usize> {
-    py.detach(|| score_count(path)).map_err(to_py)
+    threads::run(py, || score_count(path)).map_err(to_py)
 }
 
 /// An open rule table.
@@ -145,7 +146,7 @@ impl RuleTable {
 
     /// Number of source phrases that have rules; reads all nodes.
     fn phrases(&self, py: Python<'_>) -> usize {
-        py.detach(|| self.inner.phrases())
+        threads::run(py, || self.inner.phrases())
     }
 
     /// A hash of the contents.
@@ -155,7 +156,7 @@ impl RuleTable {
 
     /// Reads all of the file and checks it against its hashes.
     fn verify(&self, py: Python<'_>) -> PyResult<()> {
-        py.detach(|| self.inner.verify()).map_err(to_py)
+        threads::run(py, || self.inner.verify()).map_err(to_py)
     }
 
     /// The rules of a source phrase.
@@ -184,6 +185,6 @@ impl RuleTable {
     ) -> PyResult<()> {
         let memory = parse_size(memory).map_err(to_py)?;
         let options = ExportOptions { rules, columns, counts, reordering, memory };
-        py.detach(|| export(&self.inner, &options)).map_err(to_py)
+        threads::run(py, || export(&self.inner, &options)).map_err(to_py)
     }
 }

@@ -1,16 +1,18 @@
 //! The sampler: translations by sampling, and `SampleRank`.
 
 use crate::columns::Texts;
-use crate::decode::{Batch, Columns, NativeSystem, NativeWeights, PySettings, pool, read};
+use crate::decode::{NativeSystem, NativeWeights, PySettings, read};
 use crate::errors::{invalid, to_py};
+use crate::found::TranslationColumns;
 use dragoman_base::{Error, Result};
+use dragoman_decode::columns::Candidates;
 use dragoman_decode::sample::{
-    Epoch, Mix, Oracle, Pace, Plan, RankOptions, References, Shard, Start, Whole, rank, sample,
+    Mix, Mixed, Oracle, Pace, Plan, RankOptions, References, Shard, Start, Whole, rank, sample,
 };
 use dragoman_decode::{Choice, Input, System, Translation};
-use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
+use dragoman_stream::pools;
+use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1, PyReadonlyArrayDyn};
 use pyo3::prelude::*;
-use rayon::prelude::*;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -60,24 +62,31 @@ impl Whole for Asked {
     }
 }
 
-/// Translates by sampling. `documents` are (first, one past the last) line of each; sentences of a document are sampled
-/// together, which matters only with `wholes`, an object for each document that judges its texts.
+/// Which sentences are sampled together, read from the fields of a Python object.
+#[derive(FromPyObject)]
+pub struct PyDocuments {
+    /// The first line of each and one past its last.
+    bounds: Vec<(usize, usize)>,
+    /// An object for each that judges its texts.
+    wholes: Option<Vec<Py<PyAny>>>,
+}
+
+/// Translates by sampling. Sentences of a document are sampled together, which matters only if its texts are judged.
 #[pyfunction]
-#[pyo3(signature = (system, lines, weights, settings, sampling, documents=None, wholes=None, threads=None))]
-#[allow(clippy::too_many_arguments)] // one per column of the input
-pub fn sample_translations<'py>(
-    py: Python<'py>,
+#[pyo3(signature = (system, lines, weights, settings, sampling, documents, threads=None))]
+#[allow(clippy::too_many_arguments)] // and the interpreter
+pub fn sample_translations(
+    py: Python<'_>,
     system: &NativeSystem,
     lines: &Texts,
     weights: &NativeWeights,
     settings: PySettings,
     sampling: PySampling,
-    documents: Option<Vec<(usize, usize)>>,
-    wholes: Option<Vec<Py<PyAny>>>,
+    documents: PyDocuments,
     threads: Option<usize>,
-) -> PyResult<Columns<'py>> {
+) -> PyResult<TranslationColumns> {
     let count = lines.inner.len();
-    let documents = documents.unwrap_or_else(|| (0..count).map(|i| (i, i + 1)).collect());
+    let PyDocuments { bounds: documents, wholes } = documents;
     let tiled = documents.iter().try_fold(0, |at, &(from, to)| (from == at && to >= from).then_some(to));
     if tiled != Some(count) || wholes.as_ref().is_some_and(|wholes| wholes.len() != documents.len()) {
         return Err(invalid("expected documents that follow each other and cover all lines"));
@@ -101,7 +110,7 @@ pub fn sample_translations<'py>(
         let (from, to) = documents[number];
         let inputs =
             (from..to).map(|i| read(lines.inner.get(i), marked, None)).collect::<Result<Vec<Input>>>();
-        let inputs = inputs.map_err(|error| Box::new((error, None)))?;
+        let inputs = inputs?;
         let object = wholes.as_ref().map(|wholes| Python::attach(|py| wholes[number].clone_ref(py)));
         let mut asked = object.map(|object| Asked { object, error: None });
         let whole = asked.as_mut().map(|asked| asked as &mut dyn Whole);
@@ -109,36 +118,32 @@ pub fn sample_translations<'py>(
         match (done, asked.and_then(|asked| asked.error)) {
             (Ok(done), None) => Ok(done),
             (Ok(_), error) => {
-                Err(Box::new((Error::Invalid("a feature of the whole text failed".to_owned()), error)))
+                let what = Error::Invalid("a feature of the whole text failed".to_owned());
+                Err(Box::new(Failure { what, why: error }))
             }
-            (Err(error), why) => Err(Box::new((at_lines(error, from), why))),
+            (Err(error), why) => Err(Box::new(Failure { what: at_lines(error, from), why })),
         }
     };
-    let all = || {
-        (0..documents.len())
-            .into_par_iter()
-            .with_max_len(1)
-            .map(one)
-            .collect::<std::result::Result<Vec<_>, _>>()
-    };
-    let done = py.detach(|| match threads {
-        None => all(),
-        Some(count) => pool(count).map_err(|error| Box::new((error, None)))?.install(all),
-    });
+    let done = py.detach(|| pools::each(threads, documents.len(), one));
     let done = done.map_err(|failure| {
-        let (error, why) = *failure;
-        why.unwrap_or_else(|| to_py(error))
+        let Failure { what, why } = *failure;
+        why.unwrap_or_else(|| to_py(what))
     })?;
-    let mut batch = Batch::new();
     let named = settings.lists_features().then_some(&*system.inner);
-    for translation in done.iter().flatten() {
-        batch.push(translation, named);
-    }
-    Ok(batch.into_columns(py))
+    TranslationColumns::new(py, Candidates::of(done.iter().flatten(), named))
 }
 
 /// Why a document could not be translated; what its feature raised comes first.
-type Failure = (Error, Option<PyErr>);
+struct Failure {
+    what: Error,
+    why: Option<PyErr>,
+}
+
+impl From<Error> for Box<Failure> {
+    fn from(what: Error) -> Self {
+        Box::new(Failure { what, why: None })
+    }
+}
 
 fn at_lines(error: Error, from: usize) -> Error {
     match error {
@@ -172,6 +177,9 @@ pub struct PyRanking {
     options: usize,
     drop_unknown: bool,
     clock: bool,
+    seed: u64,
+    first: u64,
+    threads: Option<usize>,
 }
 
 impl PyRanking {
@@ -218,9 +226,15 @@ impl PyRanking {
 /// features, row by row; and figures by name.
 type Ranked<'py> = ([Bound<'py, PyArray1<f64>>; 4], BTreeMap<&'static str, f64>);
 
-/// What the sizes of steps depend on: sums of squares, the metric of the dense features (row by row; empty if it is not
-/// known yet) and the energy.
-type Sizes<'a> = (PyReadonlyArray1<'a, f64>, PyReadonlyArray1<'a, f64>, f64);
+/// What the sizes of steps depend on, read from the fields of a Python object.
+#[derive(FromPyObject)]
+pub struct PyPace<'py> {
+    /// Sums of squares.
+    squares: PyReadonlyArray1<'py, f64>,
+    /// The metric of the dense features; empty if it is not known yet.
+    metric: PyReadonlyArrayDyn<'py, f64>,
+    energy: f64,
+}
 
 /// A text and its references, ready for `SampleRank`.
 #[pyclass(frozen, module = "dragoman._core")]
@@ -258,22 +272,18 @@ impl SampleRanker {
         Ok(Self { system: Arc::clone(&system.inner), inputs, references: made })
     }
 
-    /// One epoch of all chains. `pace` is what the sizes of steps depend on, see [`Pace`]; `shards` has for each chain the sentences of its batches. Chain k draws from the stream
+    /// One epoch of all chains; `shards` has for each chain the sentences of its batches. Chain k draws from the stream
     /// (seed, first + k), so that the result does not depend on the number of threads.
-    #[allow(clippy::too_many_arguments)] // one per part of the state
-    #[pyo3(signature = (weights, start, pace, fixed, shards, ranking, seed, first, threads=None))]
+    #[allow(clippy::too_many_arguments)] // and the interpreter
     fn epoch<'py>(
         &self,
         py: Python<'py>,
         weights: &NativeWeights,
         start: PyReadonlyArray1<'_, f64>,
-        pace: Sizes<'_>,
+        pace: PyPace<'_>,
         fixed: Vec<usize>,
         shards: Vec<Vec<Vec<usize>>>,
         ranking: PyRanking,
-        seed: u64,
-        first: u64,
-        threads: Option<usize>,
     ) -> PyResult<Ranked<'py>> {
         let options = ranking.options()?;
         let start = start.as_slice()?;
@@ -286,8 +296,9 @@ impl SampleRanker {
             let Some(place) = still.get_mut(feature) else { return Err(invalid("no such feature to fix")) };
             *place = true;
         }
-        let one = |(number, batches): (usize, &Vec<Vec<usize>>)| {
-            let shard = Shard { inputs: &self.inputs, references: &self.references, batches };
+        let one = |number: usize| {
+            let shard =
+                Shard { inputs: &self.inputs, references: &self.references, batches: &shards[number] };
             let pace = pace.clone();
             rank(
                 &self.system,
@@ -296,72 +307,24 @@ impl SampleRanker {
                 &still,
                 &shard,
                 &options,
-                (seed, first + number as u64),
+                (ranking.seed, ranking.first + number as u64),
             )
         };
-        let all = || shards.par_iter().enumerate().with_max_len(1).map(one).collect::<Result<Vec<Epoch>>>();
-        let done = py
-            .detach(|| match threads {
-                None => all(),
-                Some(count) => pool(count)?.install(all),
-            })
-            .map_err(to_py)?;
-        Ok((self.mix(&done).map(|list| list.into_pyarray(py)), figures(&done)))
+        let done = py.detach(|| pools::each(ranking.threads, shards.len(), one)).map_err(to_py)?;
+        let Mixed { weights, sum, squares, information, figures } =
+            Mixed::of(done.into_iter().enumerate(), &self.system);
+        let lists = [weights, sum, squares, information];
+        Ok((lists.map(|list| list.into_pyarray(py)), figures))
     }
 }
 
 impl SampleRanker {
-    fn pace(&self, (squares, metric, energy): &Sizes<'_>) -> PyResult<Pace> {
-        let (dense, metric) = (self.system.dense(), metric.as_slice()?.to_vec());
+    fn pace(&self, pace: &PyPace<'_>) -> PyResult<Pace> {
+        let (dense, squares) = (self.system.dense(), pace.squares.as_slice()?.to_vec());
+        let metric: Vec<f64> = pace.metric.as_array().iter().copied().collect();
         if metric.is_empty() || metric.len() == dense * dense {
-            return Ok(Pace::new(dense, squares.as_slice()?.to_vec(), metric, *energy));
+            return Ok(Pace::new(dense, squares, metric, pace.energy));
         }
         Err(invalid(format!("expected a metric of {dense} x {dense} numbers, found {}", metric.len())))
     }
-
-    /// The mean of the chains' weights, the sum of all weights that they collected, the mean of their sums of squares,
-    /// and the sum of their information.
-    fn mix(&self, done: &[Epoch]) -> [Vec<f64>; 4] {
-        let filed: Vec<Vec<u32>> = done.iter().map(|epoch| self.system.file(&epoch.learned.own)).collect();
-        let width = self.system.names().read().expect("no panic while locked").len();
-        let [mut mixed, mut sum, mut squares] = [(); 3].map(|()| vec![0.0; width]);
-        let mut information = vec![0.0; self.system.dense() * self.system.dense()];
-        let share = 1.0 / done.len() as f64;
-        let at = |list: &[f64], i: usize| list.get(i).copied().unwrap_or(0.0);
-        for (epoch, filed) in done.iter().zip(&filed) {
-            let count = epoch.collected as f64;
-            let mut add = |id: usize, weight: f64, drift: f64, square: f64| {
-                mixed[id] += share * weight;
-                sum[id] += count * weight - drift;
-                squares[id] += share * square;
-            };
-            for (id, &weight) in epoch.learned.weights.iter().enumerate() {
-                add(id, weight, at(&epoch.drift.0, id), at(&epoch.pace.squares.0, id));
-            }
-            for (own, &weight) in epoch.learned.own_weights.iter().enumerate() {
-                add(filed[own] as usize, weight, at(&epoch.drift.1, own), at(&epoch.pace.squares.1, own));
-            }
-            information.iter_mut().zip(&epoch.pace.information).for_each(|(all, one)| *all += one);
-        }
-        [mixed, sum, squares, information]
-    }
-}
-
-fn figures(done: &[Epoch]) -> BTreeMap<&'static str, f64> {
-    let sum = |part: fn(&Epoch) -> f64| done.iter().map(part).sum::<f64>();
-    BTreeMap::from([
-        ("collected", sum(|e| e.collected as f64)),
-        ("samples", sum(|e| e.samples as f64)),
-        ("moves", sum(|e| e.moves as f64)),
-        ("updates", sum(|e| e.updates as f64)),
-        ("capped", sum(|e| e.capped as f64)),
-        ("gain", sum(|e| e.gain)),
-        ("oracle", sum(|e| e.oracle)),
-        ("learned_from", sum(|e| e.learned_from as f64)),
-        ("energy", sum(|e| e.pace.energy) / done.len() as f64),
-        ("probed", sum(|e| e.probed.0 as f64)),
-        ("members", sum(|e| e.probed.1 as f64)),
-        ("gain_time", sum(|e| e.gain_time.as_secs_f64())),
-        ("time", sum(|e| e.time.as_secs_f64())),
-    ])
 }

@@ -2,7 +2,9 @@
 
 use crate::columns::Names;
 use crate::errors::{invalid, to_py};
+use crate::threads;
 use dragoman_base::{Error, Names as BaseNames};
+use dragoman_stream::pools;
 use dragoman_weights::{Found, View, Weights, component, file, load, text, toml};
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
@@ -20,7 +22,7 @@ type Loaded<'py> = (Names, Bound<'py, PyArray1<f64>>, Option<String>);
 /// Reads weights in text, in our TOML or mapped; None for TOML or JSON that needs a full parser.
 #[pyfunction]
 pub fn weights_load<'py>(py: Python<'py>, path: &str, toml: bool) -> PyResult<Option<Loaded<'py>>> {
-    Ok(match py.detach(|| load(path, toml)).map_err(to_py)? {
+    Ok(match threads::run(py, || load(path, toml)).map_err(to_py)? {
         Found::Other => None,
         Found::Weights(found, info) => {
             let Weights { names, values } = *found;
@@ -53,7 +55,7 @@ pub fn weights_save(
             _ => Err(Error::Invalid(format!("unknown form of weights `{form}`"))),
         }
     };
-    py.detach(|| names.read(write)).map_err(to_py)
+    py.detach(|| names.read(|names| pools::apart(|| write(names)))).map_err(to_py)
 }
 
 /// Adds all names of another table, with their marks; the id of each of them.
@@ -63,7 +65,7 @@ pub fn names_extend<'py>(py: Python<'py>, names: &Names, more: &Names) -> Bound<
         // Most are there already, as a rule, and many threads may look.
         let mut ids: Vec<u32> = names.read(|names| {
             let one = |id| names.get(more.name(id)).unwrap_or(u32::MAX);
-            (0..more.len() as u32).into_par_iter().with_min_len(4096).map(one).collect()
+            pools::apart(|| (0..more.len() as u32).into_par_iter().with_min_len(4096).map(one).collect())
         });
         names.write(|names| {
             for (id, at) in ids.iter_mut().enumerate().filter(|(_, at)| **at == u32::MAX) {
@@ -86,7 +88,7 @@ pub fn names_extend<'py>(py: Python<'py>, names: &Names, more: &Names) -> Bound<
 pub fn names_find<'py>(py: Python<'py>, names: &Names, of: &Names) -> Bound<'py, PyArray1<i64>> {
     let find = |names: &BaseNames, of: &BaseNames| -> Vec<i64> {
         let one = |id| names.get(of.name(id)).map_or(-1, i64::from);
-        (0..of.len() as u32).into_par_iter().with_min_len(4096).map(one).collect()
+        pools::apart(|| (0..of.len() as u32).into_par_iter().with_min_len(4096).map(one).collect())
     };
     py.detach(|| names.read(|names| of.read(|of| find(names, of)))).into_pyarray(py)
 }
@@ -141,7 +143,7 @@ pub fn names_match<'py>(py: Python<'py>, names: &Names, pattern: &str) -> Bound<
     let parts: Vec<&str> = pattern.split('*').collect();
     let all = |names: &BaseNames| -> Vec<bool> {
         let one = |id| fits(&parts, names.name(id));
-        (0..names.len() as u32).into_par_iter().with_min_len(4096).map(one).collect()
+        pools::apart(|| (0..names.len() as u32).into_par_iter().with_min_len(4096).map(one).collect())
     };
     py.detach(|| names.read(all)).into_pyarray(py)
 }
