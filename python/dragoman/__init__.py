@@ -20,7 +20,7 @@ if TYPE_CHECKING:
         rules,
         significance,
         train,
-        tune,
+        tuning,
         weights,
     )
     from dragoman.decode import Decoder
@@ -61,7 +61,7 @@ __all__ = [
     "rules",
     "significance",
     "train",
-    "tune",
+    "tuning",
     "weights",
 ]
 

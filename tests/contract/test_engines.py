@@ -11,14 +11,14 @@ from typing import Any
 
 import pytest
 
-from dragoman.engine import Engine, Serial, Threads, engine_of
+from dragoman.engine import Engine, Processes, Serial, Threads, engine_of
 from dragoman.errors import OptionError
 from dragoman.testing import LawBroken, check_engine
 
 Work = Callable[[Any], Any]
 
 
-@pytest.mark.parametrize("engine", [Serial(), Threads(1), Threads(2), Threads(5)], ids=str)
+@pytest.mark.parametrize("engine", [Serial(), Threads(1), Threads(2), Threads(5), Processes(2)], ids=str)
 def test_ours_keep_the_laws(engine: Engine) -> None:
     assert isinstance(engine, Engine)
     check_engine(engine)

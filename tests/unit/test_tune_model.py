@@ -320,4 +320,6 @@ def test_kill_and_resume(folder: Path, tmp_path: Path, tuner: str) -> None:
     subprocess.run(command("killed"), check=True, capture_output=True)
     whole, killed = (weights.load(tmp_path / name / "weights.toml") for name in ("whole", "killed"))
     assert killed.to_dict() == whole.to_dict()
+    one, other = ((tmp_path / name / "weights.toml").read_bytes() for name in ("whole", "killed"))
+    assert one == other, "names in the same order, too"
     assert not list((tmp_path / "killed").rglob(".*.partial")), "nothing half-written stays"

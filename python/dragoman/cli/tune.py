@@ -14,7 +14,7 @@ import click
 import numpy as np
 
 from dragoman import curves, nbest, weights
-from dragoman._core import names_find, parse_size
+from dragoman._core import names_find, parse_size, set_threads
 from dragoman.cli import tune_model, tune_report
 from dragoman.cli.arguments import Command, as_json, own_option, refs_option, seed_option
 from dragoman.cli.progress import steps
@@ -191,6 +191,8 @@ def tune(
     dragoman translate --model model --weights tuned/weights.toml < test.de > test.out
     """
     modelled = decoding["model"] is not None
+    if threads is not None:
+        set_threads(threads)
     made = adjusted(
         tuner_from(tuner or _usual(decoding)),
         {name: decoding[name] for name in ("mode", "stale", "shards") if decoding[name] is not None},

@@ -7,10 +7,11 @@ to the laws that ours keep. What is random in a task comes from the task, never 
 from __future__ import annotations
 
 from dragoman.engine.base import Engine, EngineBase, Here, Shared
+from dragoman.engine.processes import Processes
 from dragoman.engine.serial import Serial
 from dragoman.engine.threads import Threads
 
-__all__ = ["Engine", "EngineBase", "Here", "Serial", "Shared", "Threads", "engine_of"]
+__all__ = ["Engine", "EngineBase", "Here", "Processes", "Serial", "Shared", "Threads", "engine_of"]
 
 
 def engine_of(threads: int | None = None) -> Engine:

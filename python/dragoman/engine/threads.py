@@ -8,8 +8,9 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from dragoman._core import get_threads, set_threads
 from dragoman.engine.base import EngineBase, Result, Task, in_order
 from dragoman.errors import OptionError
 
@@ -26,13 +27,15 @@ class _Kept:
     pool: ThreadPoolExecutor | None = None
     blocks: int = 0
     """`with` blocks that are open."""
+    before: int | None = None
+    """The number of threads of native kernels outside of them."""
 
 
 @dataclass(frozen=True)
 class Threads(EngineBase):
     """Several tasks at once. Pays where the work is done by the core, which leaves the interpreter to others.
 
-    Inside a `with` block one pool of threads serves all calls.
+    Inside a `with` block one pool of threads serves all calls, and native kernels use no more threads than this.
     """
 
     workers: int = field(default_factory=lambda: os.cpu_count() or 1)
@@ -65,6 +68,9 @@ class Threads(EngineBase):
                 for future in begun:
                     future.cancel()
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Threads, (self.workers,)
+
     @contextmanager
     def _threads(self) -> Iterator[ThreadPoolExecutor]:
         """The pool of the `with` block, or one for this call."""
@@ -79,7 +85,8 @@ class Threads(EngineBase):
 
     def __enter__(self) -> Self:
         if not self._kept.blocks:
-            self._kept.pool = ThreadPoolExecutor(self.workers)
+            self._kept.pool, self._kept.before = ThreadPoolExecutor(self.workers), get_threads()
+            set_threads(self.workers)
         self._kept.blocks += 1
         return self
 
@@ -90,3 +97,4 @@ class Threads(EngineBase):
         if not self._kept.blocks and self._kept.pool is not None:
             self._kept.pool.shutdown(cancel_futures=True)
             self._kept.pool = None
+            set_threads(self._kept.before)

@@ -141,6 +141,7 @@ class _Run:
         self.select = select or ("last" if problem.fixed else "best")
         self.about = about
         self.passes = problem.passes(engine)
+        self.passed = self.passes.count
         self.texts: Texts | None = None
         """The held-out translations under the best weights."""
 
@@ -210,7 +211,7 @@ class _Run:
         if self.keeper.folder is not None and (self.keeper.folder / _TEXTS).exists():
             self.texts = read_text(self.keeper.folder / _TEXTS)
         again = getattr(session, "resume", None)
-        if again is not None:
+        if again is not None and not now.state.done:
             again(now.state)
 
     @property
@@ -323,7 +324,8 @@ class _Run:
             steps=state.step, best=best, seconds=time.monotonic() - self.began, start=scored["start"], end=end,
             oracle=problem.pool.oracle if problem.fixed else None, held_out_start=scored.get("held_out_start"),
             held_out=scored.get("held_out"), **self._looks(first, weights),
-            warnings=(*self.warnings, *self._told(now, best)), passes=self.passes.count, trace=tuple(now.records),
+            warnings=(*self.warnings, *self._told(now, best)), passes=self.passes.count - self.passed,
+            trace=tuple(now.records),
             rows=np.asarray(rows.get("held_out", rows["end"]), dtype=np.float64), held_out_texts=self.texts,
         )  # fmt: skip
         info: dict[str, str | int | float] = {"tuner": result.tuner, "metric": result.metric, "seed": self.seed}

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
-from dragoman._core import best_per_group, dot_rows
+from dragoman._core import best_per_group, dot_rows, names_pack, names_unpack
 from dragoman.errors import InputError
-from dragoman.types import F64, I64, Candidates, Metric
+from dragoman.types import F64, I64, Candidates, Features, Metric
 
 __all__ = ["Pool", "set_apart"]
 
@@ -34,6 +35,12 @@ class Pool:
     candidates: Candidates
     metric: Metric
     statistics: F64
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """With all its names, those that no candidate has among them: weights are as many as these."""
+        old, rows = self.candidates, self.candidates.features
+        columns = (old.ids, old.starts, old.texts, rows.starts, rows.columns, rows.values)
+        return _pool, (names_pack(rows.names, len(rows.names)), columns, self.metric, self.statistics)
 
     @classmethod
     def judge(cls, candidates: Candidates, references: Sequence[Sequence[str]], metric: Metric) -> Pool:
@@ -104,3 +111,9 @@ class Pool:
         """The gain of each candidate alone (higher is better, 0..1), by the metric's sentence-level form."""
         form = metric or self.metric.sentence_level()
         return self.gain_sign * form.score(self.statistics) / form.scale
+
+
+def _pool(names: bytes, columns: tuple[Any, ...], metric: Metric, statistics: F64) -> Pool:
+    """A pool that another process sent."""
+    ids, starts, texts, *rows = columns
+    return Pool(Candidates(ids, starts, texts, Features(names_unpack(names), *rows)), metric, statistics)

@@ -97,11 +97,12 @@ class Rounds:
         # Scores do not change with the scale of the weights, so that two directions are compared.
         moved = float(np.abs(unit(found) - unit(before)).max())
         updating = time.monotonic() - began
+        record = {"pool": self.pool.size, "new": fresh, **told, "empty": empty, "moved": moved}
+        if np.array_equal(found, before):  # their lists are here already
+            record |= {"decoding": 0.0, "updating": round(updating, 3)}
+            return replace(state, step=state.step + 1, done=True, record=record)
         next_empty, decoding = self._decode(found, state.step + 1)
-        record = {
-            "pool": self.pool.size, "new": fresh, **told, "empty": empty, "moved": moved, "decoding": decoding,
-            "updating": round(updating, 3),
-        }  # fmt: skip
+        record |= {"decoding": decoding, "updating": round(updating, 3)}
         return State(
             padded(found, len(self.problem.names)), state.step + 1, moved < STILL, state.features,
             numbers={"empty": next_empty}, files=self._files(state.step + 1), record=record,
