@@ -132,7 +132,7 @@ impl Ready<'_> {
                 None => self.other(left, right, |listed| listed.fire(out)),
             }
         } else if let Some(id) = filed {
-            let weight = self.weights.get(id as usize).copied().unwrap_or(0.0);
+            let weight = self.weights.weight(id);
             if weight != 0.0 {
                 out.weighted(weight);
             }
@@ -143,7 +143,7 @@ impl Ready<'_> {
 
     /// For words that the vocabulary lacks.
     fn slow(&self, left: u32, right: u32) -> f32 {
-        if self.weights.of_set(self.set.common.set).is_empty() {
+        if !self.weights.weighs(self.set.common.set) {
             return 0.0;
         }
         self.other(left, right, |listed| listed.weight(self.weights))

@@ -2,6 +2,7 @@
 
 use super::Common;
 use crate::feature::Sink;
+use crate::weights::Weights;
 use std::sync::{Arc, Mutex};
 
 /// A map from what names of a set mean to their numbers. It grows with the system's table of names and does not
@@ -61,9 +62,9 @@ impl Listed {
     }
 
     /// What it weighs; a name that the system lacks weighs nothing.
-    pub fn weight(&self, weights: &[f32]) -> f32 {
+    pub fn weight(&self, weights: &Weights) -> f32 {
         match self {
-            Self::Filed(id) => weights.get(*id as usize).copied().unwrap_or(0.0),
+            Self::Filed(id) => weights.weight(*id),
             Self::Nothing | Self::Own(_) => 0.0,
         }
     }

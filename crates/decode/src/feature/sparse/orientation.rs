@@ -108,8 +108,8 @@ fn found(table: &Table, text: &str) -> Vec<u32> {
 }
 
 /// The sums of a rule's weights.
-fn six(eight: &Eight, weights: &[f32]) -> Six {
-    let weight = |id: u32| id.checked_sub(1).and_then(|id| weights.get(id as usize)).copied().unwrap_or(0.0);
+fn six(eight: &Eight, weights: &Weights) -> Six {
+    let weight = |id: u32| id.checked_sub(1).map_or(0.0, |id| weights.weight(id));
     eight.map(|four| {
         let [m, s, d, n] = four.map(weight);
         [m, s + n, d + n]
