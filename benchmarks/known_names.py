@@ -16,9 +16,9 @@ from collections.abc import Callable
 from pathlib import Path
 from statistics import median
 
-import _multi30k
 import numpy as np
 
+import _multi30k
 from dragoman._core import names_extend
 from dragoman.decode import Decoder, DecoderSource
 from dragoman.types import F64, U32, Names, Weights

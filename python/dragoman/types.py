@@ -65,12 +65,11 @@ class Weights:
     (0.5, 0.0)
     """
 
-    __slots__ = ("_base", "_len", "_loose", "_whole", "mark", "names", "steps")
+    __slots__ = ("_len", "_parts", "mark", "names", "steps")
 
-    _base: F64
     _len: int
-    _loose: tuple[Change, ...]
-    _whole: F64 | None
+    _parts: tuple[F64, tuple[Change, ...]]
+    """Values of some weights that these came from, and all changes since: one field, so that threads see both."""
     names: Names
     mark: object
     """Tells these weights from all others of the process."""
@@ -86,10 +85,7 @@ class Weights:
         self._begin(names, values, len(values), (), ())
 
     def _begin(self, names: Names, base: F64, size: int, loose: tuple[Change, ...], steps: tuple[Change, ...]) -> None:
-        self._set(names=names, steps=steps, mark=object(), _len=size, _base=base, _loose=loose)
-        self._set(_whole=None if loose or size > len(base) else base)
-
-    def _set(self, **fields: Any) -> None:
+        fields = {"names": names, "steps": steps, "mark": object(), "_len": size, "_parts": (base, loose)}
         for name, value in fields.items():
             object.__setattr__(self, name, value)
 
@@ -99,15 +95,16 @@ class Weights:
     @property
     def values(self) -> F64:
         """A float64 for each name, in order; written down when somebody asks."""
-        whole = self._whole
-        if whole is None:
-            whole = np.zeros(self._len)
-            whole[: len(self._base)] = self._base
-            for change in self._loose:
-                whole[change.columns] = change.values
-            whole.flags.writeable = False
-            # Nothing else is needed from now on: what this came from may go.
-            self._set(_whole=whole, _base=whole, _loose=())
+        base, loose = self._parts
+        if not loose:
+            return base
+        whole = np.zeros(self._len)
+        whole[: len(base)] = base
+        for change in loose:
+            whole[change.columns] = change.values
+        whole.flags.writeable = False
+        # Nothing else is needed from now on: what this came from may go.
+        object.__setattr__(self, "_parts", (whole, ()))
         return whole
 
     def changed(self, columns: U32, values: F64) -> Weights:
@@ -125,7 +122,8 @@ class Weights:
             bad = self.names[int(columns[np.flatnonzero(~np.isfinite(values))[0]])]
             raise OptionError(f"the weight of {bad} is not a finite number")
         change = Change(self.mark, columns, values)
-        base, loose = self._base, (*self._loose, change)
+        base, loose = self._parts
+        loose = (*loose, change)
         made = Weights.__new__(Weights)
         made._begin(self.names, base, size, loose, (*self.steps, change)[-_STEPS:])
         if sum(len(one.columns) for one in loose) > max(1024, size // _LOOSE):

@@ -58,7 +58,7 @@ def test_values_are_written_down_now_and_then() -> None:
         columns = rng.choice(10_000, 100, replace=False).astype(np.uint32)
         weights = weights.changed(columns, np.full(100, float(step)))
         plain[columns] = step
-        assert sum(len(change.columns) for change in weights._loose) <= 2500
+        assert sum(len(change.columns) for change in weights._parts[1]) <= 2500
         assert len(weights.steps) <= 8
     gc.collect()
     assert first() is None
