@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from os import PathLike
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -178,6 +178,21 @@ class Lattice:
         return "\n".join([*lines, *map(str, self.finals), ""])
 
 
+class _Native(NamedTuple):
+    """Weights as the search wants them."""
+
+    weights: NativeWeights
+    values: F64 | None
+    """What they were made from, where somebody else may have changed that since."""
+
+    def holds(self, weights: Weights) -> bool:
+        return self.values is None or np.array_equal(self.values, weights.values)
+
+
+_MOST_READY = 4
+"""Weights that a decoder keeps ready: online tuning has several under way at once."""
+
+
 class Decoder:
     """Translates with a model. The tables are mapped and shared; weights may change with every call.
 
@@ -216,7 +231,8 @@ class Decoder:
         self._names = system.names
         self.search = search if search is not None else _wanted(self.model)
         self.threads = threads
-        self._ready: tuple[Weights, F64, NativeWeights] | None = None
+        self._ready: OrderedDict[object, _Native] = OrderedDict()
+        self._lock = threading.Lock()
         self.weights = self.model.weights if weights is None else weights
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -378,16 +394,34 @@ class Decoder:
     def _native_weights(self, weights: Weights | None) -> NativeWeights:
         """Weights as the search wants them; those of features that the model cannot have are an error."""
         used = self.weights if weights is None else weights
-        last = self._ready
-        if last is not None and last[0] is used and np.array_equal(last[1], used.values):
-            return last[2]
+        with self._lock:
+            native = self._ready.get(used.mark)
+            if native is None or not native.holds(used):
+                native = self._changed(used) or self._prepared(used)
+            self._ready[used.mark] = native
+            self._ready.move_to_end(used.mark)
+            while len(self._ready) > _MOST_READY:
+                self._ready.popitem(last=False)
+            return native.weights
+
+    def _changed(self, used: Weights) -> _Native | None:
+        """From weights that are ready and that these came from, if there are any."""
+        for last in range(len(used.steps) - 1, -1, -1):
+            native = self._ready.get(used.steps[last].before)
+            if native is not None:
+                ready = native.weights
+                for change in used.steps[last:]:
+                    ready = ready.changed(self._system.numbers(used.names, change.columns), change.values)
+                return _Native(ready, None)
+        return None
+
+    def _prepared(self, used: Weights) -> _Native:
         name = self._system.unknown(used.names)
         if name is not None:
             known = [*self.dense, *(f"{prefix}:..." for prefix in self._system.sets)]
             raise OptionError(f"the model has no feature `{name}`; {closest(name, known)}")
         ready = self._system.weights(used.names, used.values)
-        self._ready = used, used.values.copy(), ready
-        return ready
+        return _Native(ready, None if used.steps else used.values.copy())
 
     def _run(
         self,

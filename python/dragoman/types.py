@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Protocol, runtime_checkable
+from dataclasses import FrozenInstanceError, dataclass, field
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -46,24 +46,92 @@ I64 = npt.NDArray[np.int64]
 U32 = npt.NDArray[np.uint32]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+class Change(NamedTuple):
+    """Some features with their new weights, and which weights they were changed in."""
+
+    before: object
+    columns: U32
+    values: F64
+
+
+_STEPS = 8
+"""Changes that weights remember for a decoder that knows what they came from."""
+_LOOSE = 4
+"""One part of all values in so many may be changed before they are written down anew."""
+
+
 class Weights:
-    """Feature names and a float64 for each. Names without a value weigh nothing.
+    """Feature names and a float64 for each. Names without a value weigh nothing. They are values: they never change.
 
     >>> w = Weights.of({"LM": 0.5, "WordPenalty": -1.0})
     >>> w["LM"], w["unheard of"]
     (0.5, 0.0)
     """
 
-    names: Names
-    values: F64
+    __slots__ = ("_len", "_parts", "mark", "names", "steps")
 
-    def __post_init__(self) -> None:
-        if self.values.ndim != 1 or len(self.values) > len(self.names):
+    _len: int
+    _parts: tuple[F64, tuple[Change, ...]]
+    """Values of some weights that these came from, and all changes since: one field, so that threads see both."""
+    names: Names
+    mark: object
+    """Tells these weights from all others of the process."""
+    steps: tuple[Change, ...]
+    """The last changes that led here, the last one last."""
+
+    def __init__(self, names: Names, values: F64) -> None:
+        if values.ndim != 1 or len(values) > len(names):
             raise OptionError("weights need one value for each name, in one dimension")
-        if not np.isfinite(self.values).all():
-            bad = self.names[int(np.flatnonzero(~np.isfinite(self.values))[0])]
+        if not np.isfinite(values).all():
+            bad = names[int(np.flatnonzero(~np.isfinite(values))[0])]
             raise OptionError(f"the weight of {bad} is not a finite number")
+        self._begin(names, values, len(values), (), ())
+
+    def _begin(self, names: Names, base: F64, size: int, loose: tuple[Change, ...], steps: tuple[Change, ...]) -> None:
+        fields = {"names": names, "steps": steps, "mark": object(), "_len": size, "_parts": (base, loose)}
+        for name, value in fields.items():
+            object.__setattr__(self, name, value)
+
+    def __setattr__(self, name: str, _value: object) -> None:
+        raise FrozenInstanceError(f"cannot assign to `{name}`: make other weights")
+
+    @property
+    def values(self) -> F64:
+        """A float64 for each name, in order; written down when somebody asks."""
+        base, loose = self._parts
+        if not loose:
+            return base
+        whole = np.zeros(self._len)
+        whole[: len(base)] = base
+        for change in loose:
+            whole[change.columns] = change.values
+        whole.flags.writeable = False
+        # Nothing else is needed from now on: what this came from may go.
+        object.__setattr__(self, "_parts", (whole, ()))
+        return whole
+
+    def changed(self, columns: U32, values: F64) -> Weights:
+        """The same weights with other values at some ids of names. Costs what is changed, not what there is.
+
+        The new weights share the values of these, which must stay as they are from now on.
+        """
+        columns, values = np.array(columns, dtype=np.uint32), np.array(values, dtype=np.float64)
+        if columns.ndim != 1 or columns.shape != values.shape:
+            raise OptionError("a change needs one value for each id, in one dimension")
+        size = max(self._len, int(columns.max()) + 1) if len(columns) else self._len
+        if size > len(self.names):
+            raise OptionError(f"there is no name {size - 1}, only {len(self.names)}")
+        if not np.isfinite(values).all():
+            bad = self.names[int(columns[np.flatnonzero(~np.isfinite(values))[0]])]
+            raise OptionError(f"the weight of {bad} is not a finite number")
+        change = Change(self.mark, columns, values)
+        base, loose = self._parts
+        loose = (*loose, change)
+        made = Weights.__new__(Weights)
+        made._begin(self.names, base, size, loose, (*self.steps, change)[-_STEPS:])
+        if sum(len(one.columns) for one in loose) > max(1024, size // _LOOSE):
+            _ = made.values
+        return made
 
     @classmethod
     def of(cls, values: Mapping[str, float]) -> Weights:
@@ -72,14 +140,17 @@ class Weights:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """By name: a table that grew beyond these weights does not travel with them."""
-        return _weights, (names_pack(self.names, len(self.values)), self.values)
+        return _weights, (names_pack(self.names, len(self)), self.values)
+
+    def __repr__(self) -> str:
+        return f"Weights({len(self)} of {self.names!r})"
 
     def __len__(self) -> int:
-        return len(self.values)
+        return self._len
 
     def __getitem__(self, name: str) -> float:
         index = self.names.get(name)
-        return float(self.values[index]) if index is not None and index < len(self.values) else 0.0
+        return float(self.values[index]) if index is not None and index < len(self) else 0.0
 
     def to_dict(self) -> dict[str, float]:
         """All names and values, in order of the names' ids."""

@@ -8,7 +8,7 @@ use dragoman_base::{Error, Names, Result};
 use dragoman_rules::Table;
 use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, RwLock};
 
 /// A rule table and how its target words are numbered in the system.
 pub struct RuleTable {
@@ -33,6 +33,8 @@ pub struct System {
     /// Shared, since sparse features name themselves as they are met.
     pub(crate) names: Arc<RwLock<Names>>,
     dense: usize,
+    /// Number of features when it was opened: dense ones and those of closed sets.
+    opened: usize,
     pub(crate) rule_features: Vec<Box<dyn RuleFeature>>,
     pub(crate) state_features: Vec<Box<dyn StateFeature>>,
     pub(crate) batch_features: Vec<Box<dyn BatchFeature>>,
@@ -78,11 +80,13 @@ impl System {
         for part in parts.iter().filter(sparse) {
             builder.add(part)?;
         }
+        let known = builder.names.read().expect("no panic while locked").len();
         let Builder { vocabulary, names, rules, states, batches, sets, locals, .. } = builder;
         Ok(Self {
             tables,
             vocabulary,
             dense,
+            opened: known,
             rule_features: rules,
             state_features: states,
             batch_features: batches,
@@ -143,33 +147,55 @@ impl System {
             own.reserve(more);
         }
         let mut ready = vec![0.0; own.len()];
-        let mut sets = vec![Vec::new(); self.sets.len()];
-        let mut kinds = self.kinds.lock().expect("no panic while locked");
         for (at, &value) in values.iter().enumerate().filter(|(_, value)| **value != 0.0) {
             let id = match given {
                 None => at as u32,
-                Some(names) => {
-                    let name = names.name(at as u32);
-                    let open = self.set_of(name).is_some_and(|set| self.sets[set].open);
-                    let known = if open { Some(own.intern(name)) } else { own.get(name) };
-                    known.ok_or_else(|| Error::Invalid(format!("the model has no feature `{name}`")))?
-                }
-            } as usize;
-            if ready.len() <= id {
-                ready.resize(id + 1, 0.0);
+                Some(names) => self.number(&mut own, names.name(at as u32))?,
+            };
+            if ready.len() <= id as usize {
+                ready.resize(id as usize + 1, 0.0);
             }
-            ready[id] = value as f32;
-            // A name is taken apart once, not for each of the weights that tuning tries.
-            for next in kinds.len()..=id {
-                let set = if next < self.dense { None } else { self.set_of(own.name(next as u32)) };
-                kinds.push(set.map_or(0, |set| set as u16 + 1));
-            }
-            if kinds[id] > 0 {
-                sets[usize::from(kinds[id]) - 1].push(id as u32);
-            }
+            ready[id as usize] = value as f32;
         }
-        let epoch = self.epochs.fetch_add(1, Ordering::Relaxed);
-        Ok(Weights::new(ready, epoch, sets))
+        let (kinds, epoch) = (self.kinds(&own, ready.len()), self.epochs.fetch_add(1, Ordering::Relaxed));
+        let set = |id: u32| usize::from(kinds[id as usize]).checked_sub(1);
+        Ok(Weights::new(&ready, self.opened, epoch, self.sets.len(), set))
+    }
+
+    /// The same weights with other values for some features, by their numbers. Costs what is changed.
+    pub fn changed(&self, weights: &Weights, changes: Vec<(u32, f32)>) -> Result<Weights> {
+        let own = self.names.read().expect("no panic while locked");
+        if let Some((id, _)) = changes.iter().find(|(id, _)| *id as usize >= own.len()) {
+            return Err(Error::Invalid(format!("there is no feature {id}, only {}", own.len())));
+        }
+        let last = changes.iter().map(|(id, _)| *id as usize + 1).max().unwrap_or(0);
+        let (kinds, epoch) = (self.kinds(&own, last), self.epochs.fetch_add(1, Ordering::Relaxed));
+        let set = |id: u32| usize::from(kinds[id as usize]).checked_sub(1);
+        Ok(weights.changed(changes, own.len(), epoch, set))
+    }
+
+    /// The sets of at least the first `count` names: a name is taken apart once, not for each of the weights that
+    /// tuning tries.
+    fn kinds(&self, own: &Names, count: usize) -> MutexGuard<'_, Vec<u16>> {
+        let mut kinds = self.kinds.lock().expect("no panic while locked");
+        for next in kinds.len()..count {
+            let set = if next < self.dense { None } else { self.set_of(own.name(next as u32)) };
+            kinds.push(set.map_or(0, |set| set as u16 + 1));
+        }
+        kinds
+    }
+
+    /// The number of a name, which is filed if its set is open.
+    fn number(&self, own: &mut Names, name: &str) -> Result<u32> {
+        let open = self.set_of(name).is_some_and(|set| self.sets[set].open);
+        let known = if open { Some(own.intern(name)) } else { own.get(name) };
+        known.ok_or_else(|| Error::Invalid(format!("the model has no feature `{name}`")))
+    }
+
+    /// The numbers of some names of another table, which are filed if their sets are open.
+    pub fn numbers(&self, names: &Names, ids: &[u32]) -> Result<Vec<u32>> {
+        let mut own = self.names.write().expect("no panic while locked");
+        ids.iter().map(|&id| self.number(&mut own, names.name(id))).collect()
     }
 
     /// Files a list's own names: the system's number for each of its numbers.

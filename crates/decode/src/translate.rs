@@ -204,7 +204,7 @@ impl<'a> Extractor<'a> {
         let mut made = Hypothesis { text, score, features: Vec::new(), segments, links, steps: Vec::new() };
         if settings.features {
             made.features = self.features(arcs);
-            let weight = |id: u32| f64::from(self.ready.weights().get(id as usize).copied().unwrap_or(0.0));
+            let weight = |id: u32| f64::from(self.ready.weights().weight(id));
             let weighted: f64 = made.features.iter().map(|&(id, value)| weight(id) * value).sum();
             made.score = weighted + self.given(arcs);
         }

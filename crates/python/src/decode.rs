@@ -5,7 +5,7 @@ use crate::errors::{invalid, to_py};
 use crate::found::{ExplainedStep, LatticeArc, LatticeColumns, TranslationColumns};
 use crate::own;
 use crate::threads;
-use dragoman_base::{Error, Result};
+use dragoman_base::{Error, Names as BaseNames, Result};
 use dragoman_decode::columns::{Candidates, Filing, Lattices, explained};
 use dragoman_decode::feature::{Part, Reference, StateFeature};
 use dragoman_decode::search::{Graph, Limits, Ready};
@@ -13,7 +13,7 @@ use dragoman_decode::{
     Choice, Forced, Input, Lattice, Phrase, Settings, System, Translation, Weights, markup, search, translate,
 };
 use dragoman_stream::{Lost, Stream, pools};
-use numpy::PyReadonlyArray1;
+use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, RwLock};
@@ -112,6 +112,34 @@ pub struct NativeSystem {
 #[pyclass(frozen, module = "dragoman._core")]
 pub struct NativeWeights {
     pub(crate) inner: Arc<Weights>,
+    system: Arc<System>,
+}
+
+#[pymethods]
+impl NativeWeights {
+    /// Weights with other values for some features, by the system's numbers. What is not changed is shared.
+    fn changed(
+        &self,
+        py: Python<'_>,
+        columns: PyReadonlyArray1<'_, u32>,
+        values: PyReadonlyArray1<'_, f64>,
+    ) -> PyResult<Self> {
+        let (columns, values) = (columns.as_slice()?, values.as_slice()?);
+        if columns.len() != values.len() {
+            return Err(invalid("expected a value for each feature that changes"));
+        }
+        let change = || {
+            let changes = columns.iter().zip(values).map(|(&id, &value)| (id, value as f32)).collect();
+            self.system.changed(&self.inner, changes)
+        };
+        let inner = Arc::new(py.detach(change).map_err(to_py)?);
+        Ok(Self { inner, system: Arc::clone(&self.system) })
+    }
+
+    /// Number of features; those that were met later weigh nothing.
+    fn __len__(&self) -> usize {
+        self.inner.len()
+    }
 }
 
 fn demand(target: Option<&Reference>) -> Option<&dyn StateFeature> {
@@ -207,7 +235,27 @@ impl NativeSystem {
             }
         };
         let inner = Arc::new(py.detach(run).map_err(to_py)?);
-        Ok(NativeWeights { inner })
+        Ok(NativeWeights { inner, system: Arc::clone(&self.inner) })
+    }
+
+    /// The numbers that this system has for some names of a table; the names of its sparse sets are filed.
+    fn numbers<'py>(
+        &self,
+        py: Python<'py>,
+        names: &Names,
+        columns: PyReadonlyArray1<'_, u32>,
+    ) -> PyResult<Bound<'py, PyArray1<u32>>> {
+        let columns = columns.as_slice()?;
+        if Arc::ptr_eq(&names.inner, self.inner.names()) {
+            return Ok(PyArray1::from_slice(py, columns));
+        }
+        let find = |names: &BaseNames| {
+            if columns.iter().any(|&column| column as usize >= names.len()) {
+                return Err(Error::Invalid("there is no such name".to_owned()));
+            }
+            self.inner.numbers(names, columns)
+        };
+        Ok(py.detach(|| names.read(find)).map_err(to_py)?.into_pyarray(py))
     }
 
     /// Translates sentences on all cores, or on `threads` of them.

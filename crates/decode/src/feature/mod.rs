@@ -33,20 +33,22 @@ pub const OWN: u32 = 1 << 31;
 /// Takes what features say: in the beam only the weighted sum, for n-best lists every value.
 #[derive(Debug)]
 pub struct Sink<'a> {
-    weights: &'a [f32],
+    /// Of the features that are asked for most, see [`Weights::head`].
+    head: &'a [f32],
+    weights: &'a Weights,
     score: f32,
     rows: Option<(&'a mut Vec<(u32, f32)>, &'a mut Names)>,
 }
 
 impl<'a> Sink<'a> {
     /// Sums up, no more.
-    pub fn scoring(weights: &'a [f32]) -> Self {
-        Self { weights, score: 0.0, rows: None }
+    pub fn scoring(weights: &'a Weights) -> Self {
+        Self { head: weights.head(), weights, score: 0.0, rows: None }
     }
 
     /// Sums up and keeps each (feature, value); names that the system lacks go to `own`.
-    pub fn collecting(weights: &'a [f32], rows: &'a mut Vec<(u32, f32)>, own: &'a mut Names) -> Self {
-        Self { weights, score: 0.0, rows: Some((rows, own)) }
+    pub fn collecting(weights: &'a Weights, rows: &'a mut Vec<(u32, f32)>, own: &'a mut Names) -> Self {
+        Self { head: weights.head(), weights, score: 0.0, rows: Some((rows, own)) }
     }
 
     /// A feature fires.
@@ -90,7 +92,10 @@ impl<'a> Sink<'a> {
     /// The weight of a feature; features that the weights do not know weigh nothing.
     #[inline]
     pub fn weight(&self, feature: u32) -> f32 {
-        self.weights.get(feature as usize).copied().unwrap_or(0.0)
+        match self.head.get(feature as usize) {
+            Some(weight) => *weight,
+            None => self.weights.weight(feature),
+        }
     }
 
     /// Rules the hypothesis out.
@@ -175,7 +180,8 @@ pub trait StateFeature: Send + Sync {
         false
     }
 
-    /// A guess of what the rule will score, for future cost and ranking only; never part of a score.
+    /// A guess of what the rule will score, for future cost and ranking only; never part of a score. `weights` are
+    /// those of [`Weights::head`].
     fn estimate(&self, _sentence: &Sentence<'_>, _rule: &Rule<'_>, _weights: &[f32]) -> f32 {
         0.0
     }

@@ -73,7 +73,7 @@ impl Columns {
             let six = self.six(context.options.get(option)).unwrap_or_default();
             let weigh = |i: usize| Weighted {
                 value: six[i],
-                weighted: six[i] * context.weights[self.features[i] as usize],
+                weighted: six[i] * context.weights.head()[self.features[i] as usize],
             };
             made.previous.push([weigh(0), weigh(1), weigh(2)]);
             let bits = [six[3].to_bits(), six[4].to_bits(), six[5].to_bits()];

@@ -308,7 +308,7 @@ impl<'a> Collector<'a> {
             feature.score(self.sentence, &seen, &mut out);
         }
         let states = self.system.state_features.iter().map(AsRef::as_ref).chain(self.extra);
-        let guesses: f32 = states.map(|f| f.estimate(self.sentence, &seen, self.weights)).sum();
+        let guesses: f32 = states.map(|f| f.estimate(self.sentence, &seen, self.weights.head())).sum();
         opt.score = out.score() + self.system.locals.sum(self.sentence, &seen, self.weights);
         opt.estimate = opt.score + guesses;
         self.made.opts.push(opt);

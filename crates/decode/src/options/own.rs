@@ -3,9 +3,10 @@
 use super::{Opt, Options, Origin, Span};
 use crate::feature::Sink;
 use crate::feature::own::Fired;
+use crate::weights::Weights;
 
 /// Adds what fired to the options and keeps the best `limit` of each span and table; 0 keeps all.
-pub fn cut(all: Options, said: Fired<'_>, limit: usize, weights: &[f32]) -> Options {
+pub fn cut(all: Options, said: Fired<'_>, limit: usize, weights: &Weights) -> Options {
     let Fired { rows: mut said, own, .. } = said;
     // A stable sort: for each option in the order of the features that said it.
     said.sort_by_key(|&(option, _, _)| option);

@@ -191,7 +191,7 @@ fn scores_and_statistics_stay_what_they_are_from_scratch() {
 
 fn walk_and_check(ready: &Ready<'_>, seed: u64, far: usize, steps: usize, mix: &Mix) {
     let (mut rng, mut scratch, mut hood) = (stream(seed, 1), Scratch::default(), Hood::default());
-    let mut judge = Learned::new(ready.weights.iter().map(|&w| f64::from(w)).collect());
+    let mut judge = Learned::new(ready.weights.iter().map(f64::from).collect());
     let mut chain = Chain::new(ready, (Some(far), Start::Gloss), &mut judge, &mut scratch).unwrap();
     let references = References::new(&["u v w x".to_owned(), "v w u v w y y x".to_owned()], false).unwrap();
     let symbols = references.symbols(ready.sentence, ready.options);
@@ -272,7 +272,7 @@ fn check_members(
 fn weights_that_stay_score_as_weights_that_change() {
     Ground::new(5, 9).walk(|ready| {
         let (mut scratch, mut hood) = (Scratch::default(), Hood::default());
-        let mut judge = Learned::new(ready.weights.iter().map(|&w| f64::from(w)).collect());
+        let mut judge = Learned::new(ready.weights.iter().map(f64::from).collect());
         let mut one = Chain::new(ready, (None, Start::Gloss), &mut judge, &mut scratch).unwrap();
         let mut two = Chain::new(ready, (None, Start::Gloss), &mut Fixed, &mut scratch).unwrap();
         let (mut rng, mut other, mut shares) = (stream(5, 1), stream(5, 1), Vec::new());

@@ -1,6 +1,6 @@
 //! Target bigrams (Eidelman 2012): consecutive target words, across phrases and at the sentence's ends too.
 
-use super::filed::{Filed, Listed};
+use super::filed::{Absorb, Filed, Layers, Listed};
 use super::local::Firing;
 use super::pair::push_pair;
 use super::{Common, LocalSet, View, exact_word, push_word};
@@ -30,6 +30,12 @@ const END: u32 = u32::MAX;
 /// Names of pairs of words that the vocabulary knows.
 type Pairs = FxHashMap<u64, u32>;
 
+impl Absorb for Pairs {
+    fn absorb(&mut self, other: &Self) {
+        self.extend(other);
+    }
+}
+
 fn pair(left: u32, right: u32) -> u64 {
     u64::from(left) << 32 | u64::from(right)
 }
@@ -44,7 +50,7 @@ struct Junction {
 
 impl Junction {
     /// The names of this set by words, as far as weights know them.
-    fn pairs(&self, weights: &Weights) -> Arc<Pairs> {
+    fn pairs(&self, weights: &Weights) -> Layers<Pairs> {
         self.pairs.up_to(&self.common, weights.len(), |pairs, id, text| {
             let words = text.split_once('>');
             let words = words.and_then(|(left, right)| self.word(left, "^").zip(self.word(right, "$")));
@@ -114,7 +120,7 @@ struct Ready<'a> {
     known: u32,
     /// First and last word of each option.
     ends: Vec<Option<(u32, u32)>>,
-    pairs: Arc<Pairs>,
+    pairs: Layers<Pairs>,
     /// Words of options that no table has: nobody else looks inside them.
     inner: FxHashMap<u32, Vec<u32>>,
     /// Names that are not among the pairs, as far as they were met.
@@ -125,14 +131,15 @@ impl Ready<'_> {
     #[inline]
     fn meet(&self, left: u32, right: u32, out: &mut Sink<'_>) {
         let own = |word: u32| word >= self.known && word != END;
-        let filed = self.pairs.get(&pair(left, right)).copied();
+        let both = pair(left, right);
+        let filed = self.pairs.iter().find_map(|pairs| pairs.get(&both).copied());
         if out.collects() {
             match filed {
                 Some(id) => out.add(id, 1.0),
                 None => self.other(left, right, |listed| listed.fire(out)),
             }
         } else if let Some(id) = filed {
-            let weight = self.weights.get(id as usize).copied().unwrap_or(0.0);
+            let weight = self.weights.weight(id);
             if weight != 0.0 {
                 out.weighted(weight);
             }
@@ -143,7 +150,7 @@ impl Ready<'_> {
 
     /// For words that the vocabulary lacks.
     fn slow(&self, left: u32, right: u32) -> f32 {
-        if self.weights.of_set(self.set.common.set).is_empty() {
+        if !self.weights.weighs(self.set.common.set) {
             return 0.0;
         }
         self.other(left, right, |listed| listed.weight(self.weights))

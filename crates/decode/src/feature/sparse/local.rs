@@ -94,7 +94,7 @@ impl Locals {
     /// The weighted sum of all that fires on an option.
     pub fn sum(&self, sentence: &Sentence<'_>, rule: &Rule<'_>, weights: &Weights) -> f32 {
         let Origin::Table(table) = rule.opt.origin() else { return 0.0 };
-        if self.sets.iter().all(|(common, _)| weights.of_set(common.set).is_empty()) {
+        if self.sets.iter().all(|(common, _)| !weights.weighs(common.set)) {
             return 0.0;
         }
         let place = self.sums[table].at(rule.opt.rule, weights.epoch() as usize % WAYS);
@@ -113,9 +113,8 @@ impl Locals {
     fn slow(&self, sentence: &Sentence<'_>, rule: &Rule<'_>, weights: &Weights) -> f32 {
         let mut sum = 0.0;
         let names = self.names.read().expect("no panic while locked");
-        self.each(sentence, rule, |set| !weights.of_set(set).is_empty(), &mut |name| {
-            let id = names.get(name);
-            sum += id.and_then(|id| weights.get(id as usize)).copied().unwrap_or(0.0);
+        self.each(sentence, rule, |set| weights.weighs(set), &mut |name| {
+            sum += names.get(name).map_or(0.0, |id| weights.weight(id));
         });
         sum
     }
@@ -125,7 +124,7 @@ impl Locals {
         self.ledger.catch_up(weights.len());
         let mut sum = 0.0;
         for id in self.ledger.list(self.place(table, rule)) {
-            sum += id.and_then(|id| weights.get(id as usize)).copied().unwrap_or(0.0);
+            sum += id.map_or(0.0, |id| weights.weight(id));
         }
         sum
     }

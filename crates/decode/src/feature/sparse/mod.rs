@@ -25,6 +25,7 @@ mod tests;
 pub use local::{LocalSet, Locals};
 
 use super::{Builder, Part};
+use crate::weights::Weights;
 use dragoman_base::io::Lines;
 use dragoman_base::{Error, Names, Result};
 use dragoman_rules::Table;
@@ -109,8 +110,8 @@ impl Common {
     }
 
     /// The weights of a closed set, from its first name on; those that may not fire weigh nothing.
-    pub fn closed_weights(&self, weights: &[f32], allowed: &[bool], base: u32) -> Vec<f32> {
-        let own = &weights[base as usize..base as usize + allowed.len()];
+    pub fn closed_weights(&self, weights: &Weights, allowed: &[bool], base: u32) -> Vec<f32> {
+        let own = &weights.head()[base as usize..base as usize + allowed.len()];
         own.iter().zip(allowed).map(|(&weight, &fires)| if fires { weight } else { 0.0 }).collect()
     }
 

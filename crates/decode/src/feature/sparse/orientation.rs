@@ -4,7 +4,7 @@
 //! next phrase. The test looks at the neighbouring phrase alone, not at blocks. Classes towards the next phrase are
 //! known one step later and belong to the rule before; before the first phrase that is a rule called `^`.
 
-use super::filed::{Filed, Listed};
+use super::filed::{Absorb, Filed, Layers, Listed};
 use super::local::count_column;
 use super::{Common, View, count_of, exact_word, push_rule};
 use crate::feature::reordering::{Orientation, left_neighbour};
@@ -39,6 +39,39 @@ struct Known {
     rules: FxHashMap<(usize, u32), Eight>,
 }
 
+impl Absorb for Known {
+    fn absorb(&mut self, other: &Self) {
+        join(&mut self.start, &other.start);
+        for (rule, eight) in &other.rules {
+            join(self.rules.entry(*rule).or_default(), eight);
+        }
+    }
+}
+
+/// Takes in the numbers that only the other one has.
+fn join(eight: &mut Eight, other: &Eight) {
+    for (id, more) in eight.iter_mut().flatten().zip(other.iter().flatten()) {
+        *id = (*id).max(*more);
+    }
+}
+
+/// The names of the sentence's start.
+fn start(known: &[Arc<Known>]) -> Eight {
+    known.iter().fold(Eight::default(), |mut all, one| {
+        join(&mut all, &one.start);
+        all
+    })
+}
+
+/// The names of a rule, if there are any.
+fn names_of(known: &[Arc<Known>], rule: (usize, u32)) -> Option<Eight> {
+    known.iter().filter_map(|one| one.rules.get(&rule)).fold(None, |all, one| {
+        let mut all = all.unwrap_or_default();
+        join(&mut all, one);
+        Some(all)
+    })
+}
+
 struct Rules {
     common: Common,
     tables: Vec<Arc<Table>>,
@@ -48,7 +81,7 @@ struct Rules {
 
 impl Rules {
     /// The names of this set by rules, as far as weights know them.
-    fn known(&self, weights: &Weights) -> Arc<Known> {
+    fn known(&self, weights: &Weights) -> Layers<Known> {
         self.known.up_to(&self.common, weights.len(), |known, id, text| {
             let Some((side, class, rule)) = taken_apart(text) else { return };
             if rule == START {
@@ -108,8 +141,8 @@ fn found(table: &Table, text: &str) -> Vec<u32> {
 }
 
 /// The sums of a rule's weights.
-fn six(eight: &Eight, weights: &[f32]) -> Six {
-    let weight = |id: u32| id.checked_sub(1).and_then(|id| weights.get(id as usize)).copied().unwrap_or(0.0);
+fn six(eight: &Eight, weights: &Weights) -> Six {
+    let weight = |id: u32| id.checked_sub(1).map_or(0.0, |id| weights.weight(id));
     eight.map(|four| {
         let [m, s, d, n] = four.map(weight);
         [m, s + n, d + n]
@@ -123,8 +156,9 @@ impl StateFeature for Rules {
 
     fn prepare<'a>(&'a self, context: Context<'a>) -> Box<dyn Prepared + 'a> {
         let known = self.known(context.weights);
-        let names = vec![Eight::default(), known.start];
-        let sums = vec![six(&known.start, context.weights)];
+        let start = start(&known);
+        let names = vec![Eight::default(), start];
+        let sums = vec![six(&start, context.weights)];
         let (class, named, listed) = (Vec::new(), vec![1], RefCell::default());
         let mut made = Ready { set: self, context, class, sums, named, names, listed };
         let mut classes: FxHashMap<Option<(usize, u32)>, u32> = FxHashMap::default();
@@ -132,11 +166,11 @@ impl StateFeature for Rules {
             let own = option + 1;
             let rule = self.table(&context, option).map(|table| (table, context.options.get(option).rule));
             let class = *classes.entry(rule).or_insert(own);
-            let eight = rule.filter(|_| class == own).and_then(|rule| known.rules.get(&rule));
+            let eight = rule.filter(|_| class == own).and_then(|rule| names_of(&known, rule));
             let sums = if class < own {
                 made.sums[class as usize]
             } else {
-                eight.map_or_else(Six::default, |eight| six(eight, context.weights))
+                eight.map_or_else(Six::default, |eight| six(&eight, context.weights))
             };
             made.class.push(class);
             made.sums.push(sums);
