@@ -531,9 +531,9 @@ class DecoderSource:
         """The decoder's own: where tuning starts, unless told otherwise."""
         return self.decoder.weights
 
-    def may_have(self, name: str) -> bool:
-        """Whether a feature of this name may be met."""
-        return self.decoder._system.unknown(Names([name])) is None
+    def unknown(self, names: Names) -> str | None:
+        """The first of some names that no feature of this system can have."""
+        return self.decoder._system.unknown(names)
 
     def best(self, weights: Weights, threads: int | None = None) -> Hypotheses:
         """The best translation of every line."""

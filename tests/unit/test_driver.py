@@ -238,3 +238,71 @@ def test_options_that_would_do_nothing_are_refused(lists: Path, cli: Cli) -> Non
         assert code == 2 and f"{option} is for tuning with --model" in err
     code, _, err = cli(*base, "--tuner", "mert", "--stale", "2")
     assert code == 1 and "stale means nothing to mert" in err
+
+
+def test_start_weights_keep_their_sparse_features(tmp_path: Path) -> None:
+    folder, lines = tiny.model(tmp_path), tiny.lines(12, longest=4)
+
+    def source(features: str | None) -> DecoderSource:
+        return DecoderSource(Decoder(folder, features=features, search=tiny.SEARCH), lines, 20)
+
+    target = Weights.of({"TM": 2.0, "LM": 0.1, "pt:a>s": 3.0, "pt:b>t": -2.0})
+    references = [[line] for line in source("pt").decoder.translate(lines, weights=target)]
+    problem = Problem.of_source(source("pt"), references, Bleu(tokenize="none"))
+    found = tune(problem, Online(rate=1e-9, l1=0.0), start=target, rounds=1, select="last")
+    assert found.weights["pt:a>s"] == pytest.approx(3.0) and found.weights["pt:b>t"] == pytest.approx(-2.0)
+    assert found.start.score == pytest.approx(100.0), "the start is scored with all its weights"
+    without = Problem.of_source(source(None), references, Bleu(tokenize="none"))
+    with pytest.raises(OptionError, match="`pt:a>s` that the system cannot have: name its set with --features"):
+        tune(without, Online(), start=target)
+
+
+@pytest.mark.parametrize(
+    ("tuner", "message"),
+    [
+        (Mira(epochs=3), "epochs does nothing online"),
+        (Mira(select="last"), "select does nothing online"),
+        (Online(epochs=3), "epochs does nothing online"),
+        (Online(select="best"), "select does nothing online"),
+        (Online(mode="batch", stale=1), "stale is for online tuning"),
+        (Mira(mode="batch", shards=2), "shards are for online tuning"),
+    ],
+    ids=str,
+)
+def test_options_of_tuners_that_would_do_nothing_are_refused(tuner: Tuner, message: str) -> None:
+    with pytest.raises(OptionError, match=message):
+        tune_source(judged(), METRIC, tuner, start(judged()), Plan(epochs=1))
+
+
+def test_sentences_can_come_in_their_own_order() -> None:
+    runs = {
+        (kind, shuffle): tune_source(
+            judged(), METRIC, kind(shuffle=shuffle), start(judged()), Plan(epochs=1, seed=seed, select="last")
+        ).weights.values
+        for kind in (Mira, Online)
+        for shuffle in (True, False)
+        for seed in (0,)
+    }
+    for kind in (Mira, Online):
+        assert not np.array_equal(runs[kind, True], runs[kind, False])
+        other = Plan(epochs=1, seed=9, select="last")
+        again = tune_source(judged(), METRIC, kind(shuffle=False), start(judged()), other).weights.values
+        assert (kind is Online) or np.array_equal(runs[kind, False], again), "the seed has nothing left to decide"
+
+
+def test_an_epoch_without_an_update_is_told() -> None:
+    found = tune_source(judged(), METRIC, Online(threshold=0.99), start(judged()), Plan(epochs=2))
+    assert any("no weight moved in 2 (1, 2) of 2 epochs" in warning for warning in found.warnings)
+    moved = tune_source(judged(), METRIC, Online(), start(judged()), Plan(epochs=2))
+    assert not any("no weight moved" in warning for warning in moved.warnings)
+
+
+def test_lists_without_a_sentence_are_refused(lists: Path, cli: Cli) -> None:
+    text = (lists / "dev.nbest").read_text().splitlines(keepends=True)
+    (lists / "hole.nbest").write_text("".join(line for line in text if line.split(" ", 1)[0] not in {"3", "17"}))
+    base = ("tune", "--nbest", lists / "hole.nbest", "--refs", lists / "dev.ref", "--out", lists / "w.toml")
+    code, _, err = cli(*base)
+    assert code == 1 and "2 (3, 17) of 40 sentences have references but no candidate" in err
+    assert "--allow-missing" in err and not (lists / "w.toml").exists()
+    code, _, err = cli(*base, "--allow-missing")
+    assert code == 0 and "warning: 2 (3, 17) sentences have no candidate and are left out" in err

@@ -172,7 +172,8 @@ def test_batches_equal_the_native_epoch() -> None:
         while not state.done:
             state = session.step(state)
         plan = Plan(epochs=2, stale=0, select="last", seed=5)
-        found = tune_source(setting, METRIC, tuner, Weights(setting.source.names, first), plan)
+        online = replace(tuner, epochs=Online().epochs)
+        found = tune_source(setting, METRIC, online, Weights(setting.source.names, first), plan)
         np.testing.assert_allclose(values(found), state.weights, rtol=1e-9, atol=1e-12)
 
 

@@ -35,6 +35,7 @@ from dragoman.tuning import (
     sweep,
     tuner_from,
 )
+from dragoman.tuning.problem import missing_of, some
 from dragoman.types import Candidates, Metric, Names, Weights
 
 __all__ = ["rerank", "tune"]
@@ -151,6 +152,9 @@ def _model_options(command: Callable[..., Any]) -> Callable[..., Any]:
     help="Runs with different seeds: mean and spread.",
 )
 @click.option("--threads", type=click.IntRange(min=1), help="Threads to use.  [default: all cores]")
+@click.option(
+    "--allow-missing", is_flag=True, help="With --nbest: tune on, though some sentences have no candidate at all."
+)
 @click.option("--trace", metavar="FILE", help="Write a JSON line for each step.")
 @click.option("--resume", is_flag=True, help="Go on with a run that was killed.")
 @_model_options
@@ -171,6 +175,7 @@ def tune(
     select: str | None,
     replications: int,
     threads: int | None,
+    allow_missing: bool,
     trace: str | None,
     resume: bool,
     seed: int,
@@ -224,7 +229,7 @@ def tune(
             raise click.UsageError("expected --nbest, or --model with --src")
         form = metric_from(metric or "bleu")
         first = start if start in {"auto", "fit", "ones"} else weights.load(start)
-        pool, other = _pools(form, lists, refs, held_out, held_out_refs, seed)
+        pool, other = _pools(form, lists, refs, held_out, held_out_refs, seed, allow_missing)
         _writable(out or "weights.toml", trace)
         problem = Problem.of_pool(pool, limits=limits, held_out=None if other is None else Problem.of_pool(other))
         job = _Job(problem, first, Path(out or "weights.toml"))
@@ -360,24 +365,28 @@ def _pools(
     held_out: Sequence[str],
     held_out_refs: Sequence[str],
     seed: int,
+    allow_missing: bool,
 ) -> tuple[Pool, Pool | None]:
     """The pool to tune on and the one to judge on, checked before any work."""
     share = _share(held_out)
     if share is None and bool(held_out) != bool(held_out_refs) and not isinstance(form, External):
         raise click.UsageError("held-out lists need --held-out-refs, and the other way round")
-    pool = _pool(form, lists, refs)
+    pool = _pool(form, lists, refs, allow_missing)
     if share is not None:
         return pool.split(share, seed)
-    return pool, _pool(form, held_out, held_out_refs) if held_out else None
+    return pool, _pool(form, held_out, held_out_refs, allow_missing) if held_out else None
 
 
-def _pool(form: Metric, lists: Sequence[str], refs: Sequence[str]) -> Pool:
+def _pool(form: Metric, lists: Sequence[str], refs: Sequence[str], allow_missing: bool) -> Pool:
     if not refs and not isinstance(form, External):
         raise click.UsageError("missing --refs: at least one reference file, e.g. --refs dev.en")
     columns = read_parallel(refs) if refs else []
     candidates = _joined(lists)
     references: Sequence[Sequence[str]] = list(zip(*columns, strict=True)) if refs else _none(candidates)
-    return judge(candidates, references, form)
+    missing = missing_of(candidates, references) if allow_missing else []
+    if missing:
+        click.echo(f"dragoman: warning: {some(missing)} sentences have no candidate and are left out", err=True)
+    return judge(candidates, references, form, allow_missing=allow_missing)
 
 
 def _joined(lists: Sequence[str]) -> Candidates:

@@ -19,7 +19,7 @@ from dragoman.engine import Engine, engine_of
 from dragoman.errors import OptionError, TuningError
 from dragoman.files import read_text, write_text
 from dragoman.significance import Interval, confidence
-from dragoman.tuning.problem import Outcome, Problem, Session, Tuner, check_fit
+from dragoman.tuning.problem import Outcome, Problem, Session, Tuner, check_fit, some
 from dragoman.tuning.rundir import Progress, Record, RunDir, fingerprint
 from dragoman.tuning.start import starting_weights
 from dragoman.tuning.state import State, padded
@@ -211,7 +211,7 @@ class _Run:
         if self.keeper.folder is not None and (self.keeper.folder / _TEXTS).exists():
             self.texts = read_text(self.keeper.folder / _TEXTS)
         again = getattr(session, "resume", None)
-        if again is not None and not now.state.done:
+        if again is not None:
             again(now.state)
 
     @property
@@ -223,6 +223,7 @@ class _Run:
         """One step, judged and recorded."""
         began = time.monotonic()
         state = session.step(now.state)
+        idle = not state.done and np.array_equal(state.weights, padded(now.state.weights, len(state.weights)))
         if self.rounds is not None and state.step >= self.rounds:
             state = replace(state, done=True)
         if not self.problem.fixed:
@@ -230,8 +231,9 @@ class _Run:
         scored = self._score(session, state, now) if self._scores_steps else {}
         if self.problem.fixed and "gain" in state.record:
             scored["score"] = self.problem.sign * self.metric.scale * state.record["gain"]
-        now.state = state
-        weights = state.weights
+        if idle and not self.problem.fixed:
+            scored["unmoved"] = 1.0
+        now.state, weights = state, state.weights
         record = {
             "step": state.step, **scored, **state.record, "norm": float(np.linalg.norm(weights)),
             "nonzero": int(np.count_nonzero(weights)), "seconds": round(time.monotonic() - began, 6),
@@ -370,6 +372,11 @@ def _course(records: list[Record], count: int, best: int) -> list[str]:
         found.append(f"up to {empty} of {count} sentences had no translation at all, and nothing to learn from")
     if differing and min(differing) < count / 2:
         found.append(f"only {int(min(differing))} of {count} sentences had candidates that differ in the metric")
+    if still := [int(record["step"]) for record in records if "unmoved" in record]:
+        found.append(
+            f"no weight moved in {some(still)} of {len(records) - 1} epochs: the step size (rate, c) may be too small, "
+            "or the threshold of pairs too large"
+        )
     if dropped := int(sum(record.get("dropped", 0) for record in records)):
         found.append(f"the lattices of {dropped} rounds were dropped for want of memory: see the option `memory`")
     if not best:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -15,7 +15,7 @@ from dragoman.tuning.pool import Pool
 from dragoman.tuning.state import Number, State
 from dragoman.types import F64, I64, Metric
 
-__all__ = ["PackedPool", "Select", "check", "native_of"]
+__all__ = ["PackedPool", "Select", "check", "native_of", "refuse"]
 
 Select = Literal["last", "best"]
 
@@ -25,6 +25,13 @@ def check(what: str, **laws: bool) -> None:
     for option, holds in laws.items():
         if not holds:
             raise OptionError(f"{what}: {option} is out of range")
+
+
+def refuse(tuner: Any, presets: Sequence[Any], why: str, *options: str) -> None:
+    """Raises an error that names the first option that was set, though it would do nothing."""
+    for option in options:
+        if getattr(tuner, option) not in {getattr(preset, option) for preset in presets}:
+            raise OptionError(f"{tuner.name}: {option} {why}")
 
 
 def native_of(metric: Metric) -> NativeMetric | None:

@@ -6,7 +6,7 @@ A source says by its protocol what it can give: n-best lists (`Lists`), hypergra
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
+from dragoman._core import names_find
 from dragoman.config import closest
 from dragoman.engine import Engine
 from dragoman.errors import InputError, OptionError, TuningError
@@ -48,7 +49,10 @@ __all__ = [
     "check_fit",
     "is_fixed",
     "judge",
+    "missing_of",
     "references_of",
+    "some",
+    "unknown_of",
 ]
 
 
@@ -158,9 +162,11 @@ class Problem:
         *,
         held_out: Problem | None = None,
         limits: NamedLimits | None = None,
+        allow_missing: bool = False,
     ) -> Problem:
         """N-best lists of any system: `references[i]` are the references of the sentence with id i."""
-        return cls.of_pool(judge(candidates, references, metric), held_out=held_out, limits=limits)
+        pool = judge(candidates, references, metric, allow_missing=allow_missing)
+        return cls.of_pool(pool, held_out=held_out, limits=limits)
 
     @classmethod
     def of_pool(cls, pool: Pool, *, held_out: Problem | None = None, limits: NamedLimits | None = None) -> Problem:
@@ -219,7 +225,7 @@ class Problem:
     def limited(self, start: Weights) -> Problem:
         """The problem of a run with these start weights; a limit for a feature that cannot come is refused."""
         for name in self.limits.names:
-            if name not in self.names and not _may_have(self.source, name):
+            if name not in self.names and unknown_of(self.source, Names([name])) is not None:
                 hint = closest(name, self.names.to_list())
                 owner = "no candidate has a feature" if self.fixed else "the system has no feature"
                 raise OptionError(f"{owner} `{name}`; {hint}")
@@ -246,10 +252,25 @@ def is_fixed(source: Source) -> bool:
     return bool(getattr(source, "fixed", False))
 
 
-def _may_have(source: Source, name: str) -> bool:
-    """Whether a source may meet a feature of this name later."""
-    asked = getattr(source, "may_have", None)
-    return bool(asked is not None and asked(name))
+def unknown_of(source: Source, names: Names) -> str | None:
+    """The first of some names that a source does not know and cannot meet later.
+
+    A source that meets features as it goes has a method `unknown(names)`, which says so.
+    """
+    asked: Callable[[Names], str | None] | None = getattr(source, "unknown", None)
+    if asked is not None:
+        return asked(names)
+    strange = np.flatnonzero(names_find(source.names, names) < 0)
+    return names[int(strange[0])] if len(strange) else None
+
+
+def some(numbers: Sequence[int]) -> str:
+    """A few of many numbers, for a message.
+
+    >>> some([3, 5, 6, 7, 8, 9, 12])
+    '7 (3, 5, 6, 7, 8, ...)'
+    """
+    return f"{len(numbers)} ({', '.join(map(str, numbers[:5]))}{', ...' if len(numbers) > 5 else ''})"
 
 
 def references_of(candidates: Candidates, references: Sequence[Sequence[str]]) -> list[Sequence[str]]:
@@ -265,8 +286,28 @@ def references_of(candidates: Candidates, references: Sequence[Sequence[str]]) -
     return list(references)
 
 
-def judge(candidates: Candidates, references: Sequence[Sequence[str]], metric: Metric) -> Pool:
-    """A pool for tuning; a metric under which all candidates are worth nothing is refused at once."""
+def missing_of(candidates: Candidates, references: Sequence[Sequence[str]]) -> list[int]:
+    """The numbers of sentences that have references but no candidate at all, where ids are numbers."""
+    ids, filled = candidates.ids.to_list(), np.diff(candidates.starts) > 0
+    if not all(i.isdecimal() for i in ids):
+        return []
+    have = {int(i) for i, full in zip(ids, filled, strict=True) if full}
+    return [number for number in range(len(references)) if number not in have]
+
+
+def judge(
+    candidates: Candidates, references: Sequence[Sequence[str]], metric: Metric, *, allow_missing: bool = False
+) -> Pool:
+    """A pool for tuning; a metric under which all candidates are worth nothing is refused at once.
+
+    So are lists without a candidate for some of the sentences, unless `allow_missing` says that this is meant.
+    """
+    missing = [] if allow_missing else missing_of(candidates, references)
+    if missing:
+        raise InputError(
+            f"{some(missing)} of {len(references)} sentences have references but no candidate: are these the lists of "
+            "these references? --allow-missing tunes on the others"
+        )
     pool = Pool.judge(candidates, references_of(candidates, references), metric)
     gains = pool.sentence_gains()
     if metric.higher_is_better and not (gains > 0).any():

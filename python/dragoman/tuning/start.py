@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from dragoman._core import names_dense, names_find
+from dragoman._core import names_dense, names_extend, names_find
+from dragoman.config import closest
 from dragoman.errors import InputError, OptionError
 from dragoman.tuning.pool import Pool
-from dragoman.tuning.problem import Problem
+from dragoman.tuning.problem import Problem, unknown_of
 from dragoman.types import F64, Weights
 
 __all__ = ["fitted", "starting_weights"]
@@ -24,7 +25,7 @@ def starting_weights(problem: Problem, start: Weights | str) -> tuple[F64, list[
     starts with its own weights ("auto"), or with given ones.
     """
     if not problem.fixed:
-        return _of_system(problem, start), []
+        return _of_system(problem, start)
     pool = problem.pool
     if isinstance(start, Weights):
         return _given(pool, start)
@@ -36,13 +37,21 @@ def starting_weights(problem: Problem, start: Weights | str) -> tuple[F64, list[
     return (found if found is not None else _ones(pool)), []
 
 
-def _of_system(problem: Problem, start: Weights | str) -> F64:
-    """The start of a system that makes its own candidates."""
+def _of_system(problem: Problem, start: Weights | str) -> tuple[F64, list[str]]:
+    """The start of a system that makes its own candidates. Features that it has not met yet become known to it."""
     own = getattr(problem.source, "weights", None)
     given = own if start == "auto" else start
     if not isinstance(given, Weights):
         raise OptionError(f"start must be weights for a system that makes its own candidates, found `{start}`")
-    return given.align(problem.names)
+    strange = unknown_of(problem.source, given.names)
+    if strange is not None:
+        hint = closest(strange, problem.names.to_list())
+        raise OptionError(
+            f"the start weights have a feature `{strange}` that the system cannot have: name its set with --features, "
+            f"or take it out; {hint}"
+        )
+    names_extend(problem.names, given.names)
+    return given.align(problem.names), []
 
 
 def _given(pool: Pool, start: Weights) -> tuple[F64, list[str]]:

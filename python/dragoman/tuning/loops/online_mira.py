@@ -201,7 +201,9 @@ class OnlineMira:
     def step(self, state: State) -> State:
         """One pass over all sentences, in a new order, by all shards."""
         problem, names = self.problem, self.problem.names
-        order = np.random.default_rng([self.seed, state.step]).permutation(len(problem.source))
+        order = np.arange(len(problem.source))
+        if self.tuner.shuffle:
+            order = np.random.default_rng([self.seed, state.step]).permutation(len(problem.source))
         shards = [order[i :: self.shards] for i in range(self.shards)]
         context = before(self.tuner, state, len(problem.source), problem.metric.width)
         start = Weights(names, state.features.get("plain", state.weights))

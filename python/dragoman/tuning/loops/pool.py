@@ -68,9 +68,10 @@ class Rounds:
         """Reads the lists of earlier rounds."""
         if self.folder is None:
             return
-        for step in range(state.step + 1):
+        last = len(state.files) - 1
+        for step in range(last + 1):
             pool = self.problem.prepared.judge(nbest.read(self._file(step), names=self.problem.names))
-            if step < state.step:
+            if step < last or state.done:
                 self.pool.add(pool)
             else:
                 self.waiting = pool

@@ -159,7 +159,9 @@ class StaleGradient:
     def step(self, state: State) -> State:
         """One pass over all sentences, in a new order."""
         tuner, names, count = self.tuner, self.problem.names, len(self.problem.source)
-        order = np.random.default_rng([self.seed, state.step]).permutation(count)
+        order = np.arange(count)
+        if tuner.shuffle:
+            order = np.random.default_rng([self.seed, state.step]).permutation(count)
         batches = [order[i : i + tuner.batch] for i in range(0, len(order), tuner.batch)]
         sums: dict[str, Any] = {"loss": 0.0, "decoding": 0.0, "updating": 0.0}
         rows = np.zeros((count, self.problem.metric.width))

@@ -12,7 +12,7 @@ from dragoman.engine import Engine
 from dragoman.errors import OptionError
 from dragoman.tuning.limits import Limits
 from dragoman.tuning.loops.online_mira import OnlineMira
-from dragoman.tuning.packed import PackedPool, Select, check, native_of
+from dragoman.tuning.packed import PackedPool, Select, check, native_of, refuse
 from dragoman.tuning.pool import Pool
 from dragoman.tuning.problem import BatchTuner, Problem, Session
 from dragoman.tuning.state import Number, State
@@ -130,12 +130,16 @@ class Mira(BatchTuner):
 
     def check_lists(self) -> None:
         """Refuses options that mean nothing on fixed lists."""
-        if self.near or self.space != "list":
-            raise OptionError("MIRA: near and space are for online tuning with the decoder in the loop, not for lists")
+        if self.near or self.space != "list" or self.shards > 1:
+            raise OptionError(
+                "MIRA: near, space and shards are for online tuning with the decoder in the loop, not for lists"
+            )
 
     def session(self, problem: Problem, engine: Engine, seed: int) -> Session:
         """Epochs over fixed lists; with a decoder, sentence by sentence or in rounds."""
         if self.online and not problem.fixed:
+            why = "does nothing online, where the run itself has epochs (--epochs) and chooses one (--select)"
+            refuse(self, (Mira(), Mira.kbmira()), why, "epochs", "select")
             return OnlineMira(problem, self, engine, seed)
         self.check_lists()
         return super().session(problem, engine, seed)

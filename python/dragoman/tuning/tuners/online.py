@@ -12,7 +12,7 @@ from dragoman.errors import OptionError
 from dragoman.metrics.bleu import Bleu
 from dragoman.tuning.limits import Limits
 from dragoman.tuning.loops.stale_gradient import StaleGradient
-from dragoman.tuning.packed import PackedPool, Select, check
+from dragoman.tuning.packed import PackedPool, Select, check, refuse
 from dragoman.tuning.pool import Pool
 from dragoman.tuning.problem import BatchTuner, Problem, Session
 from dragoman.tuning.state import State
@@ -144,8 +144,12 @@ class Online(BatchTuner):
 
     def session(self, problem: Problem, engine: Engine, seed: int) -> Session:
         """Epochs over fixed lists; with a decoder, on fresh lists or in rounds."""
+        presets = (Online(), Online.phrasal())
         if self.mode != "batch" and not problem.fixed:
+            why = "does nothing online, where the run itself has epochs (--epochs) and chooses one (--select)"
+            refuse(self, presets, why, "epochs", "select", "lazy")
             return StaleGradient(problem, self, engine, seed)
+        refuse(self, presets, "is for online tuning with the decoder in the loop, not for lists", "stale")
         return super().session(problem, engine, seed)
 
     def over(self, pool: Pool, limits: Limits, seed: int, engine: Engine | None = None) -> OnlineSession:  # noqa: ARG002
