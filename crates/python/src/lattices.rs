@@ -2,8 +2,9 @@
 
 use crate::columns::{Names, Texts, check_spans};
 use crate::errors::{invalid, to_py};
-use crate::learn::{rules, sized};
+use crate::learn::sized;
 use crate::metric::NativeMetric;
+use crate::mira::rules;
 use dragoman_base::sparse::Rows;
 use dragoman_base::{Result, Texts as BaseTexts};
 use dragoman_decode::{Lattice, System};

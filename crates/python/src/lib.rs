@@ -14,6 +14,7 @@ mod lm;
 mod maxent;
 mod mert;
 mod metric;
+mod mira;
 mod nbest;
 mod own;
 mod resample;
@@ -49,7 +50,7 @@ mod _core {
     #[pymodule_export]
     use crate::lattices::LatticePool;
     #[pymodule_export]
-    use crate::learn::{CandidateLists, JudgedLists, MiraRun};
+    use crate::learn::CandidateLists;
     #[pymodule_export]
     use crate::lm::{LmMixture, LmModel, lm_convert, lm_estimate, lm_merge};
     #[pymodule_export]
@@ -58,6 +59,8 @@ mod _core {
     use crate::mert::{LinePool, noisy_copies};
     #[pymodule_export]
     use crate::metric::{NativeMetric, NativeReferences};
+    #[pymodule_export]
+    use crate::mira::{JudgedLists, MiraRun};
     #[pymodule_export]
     use crate::nbest::{NbestReader, NbestWriter, nbest_stat};
     #[pymodule_export]
