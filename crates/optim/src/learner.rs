@@ -125,8 +125,13 @@ impl Learner {
     /// Keeps a weight between two values, and moves it there; equal ones fix it.
     pub fn bound(&mut self, id: u32, lower: f64, upper: f64) {
         let w = self.value(id);
+        let to = w.max(lower).min(upper);
         self.bounds.insert(id, (lower, upper));
-        self.put(id, w.max(lower).min(upper));
+        self.put(id, to);
+        // An average counts the weight as it was until now.
+        if self.average == Average::Updates && to != w {
+            *at(&mut self.memory.sums, id) += (self.memory.time + 1) as f64 * (to - w);
+        }
         if self.lazy() {
             *at(&mut self.last, id) = self.steps;
         }

@@ -169,9 +169,6 @@ proptest! {
                     eager.bounds[j] = (*lower, *upper);
                     eager.w[j] = eager.w[j].max(*lower).min(*upper);
                     learner.bound(*id, *lower, *upper);
-                    // An average of weights that a new bound moves has no meaning yet.
-                    learner.restart();
-                    eager.history = vec![(eager.w, true)];
                 }
                 Move::Weights => {
                     learner.refresh();
