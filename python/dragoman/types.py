@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from dragoman._core import (
     Names,
+    SharedValues,
     Texts,
     align_weights,
     best_per_group,
@@ -56,8 +57,6 @@ class Change(NamedTuple):
 
 _STEPS = 8
 """Changes that weights remember for a decoder that knows what they came from."""
-_LOOSE = 4
-"""One part of all values in so many may be changed before they are written down anew."""
 
 
 class Weights:
@@ -68,11 +67,12 @@ class Weights:
     (0.5, 0.0)
     """
 
-    __slots__ = ("_len", "_parts", "mark", "names", "steps")
+    __slots__ = ("_plain", "_shared", "mark", "names", "steps")
 
-    _len: int
-    _parts: tuple[F64, tuple[Change, ...]]
-    """Values of some weights that these came from, and all changes since: one field, so that threads see both."""
+    _plain: F64 | None
+    """The values in one array, where there is one."""
+    _shared: SharedValues | None
+    """The values in blocks that other weights share, where they were made by a change or were changed."""
     names: Names
     mark: object
     """Tells these weights from all others of the process."""
@@ -85,10 +85,10 @@ class Weights:
         if not np.isfinite(values).all():
             bad = names[int(np.flatnonzero(~np.isfinite(values))[0])]
             raise OptionError(f"the weight of {bad} is not a finite number")
-        self._begin(names, values, len(values), (), ())
+        self._begin(names, values, None, ())
 
-    def _begin(self, names: Names, base: F64, size: int, loose: tuple[Change, ...], steps: tuple[Change, ...]) -> None:
-        fields = {"names": names, "steps": steps, "mark": object(), "_len": size, "_parts": (base, loose)}
+    def _begin(self, names: Names, plain: F64 | None, shared: SharedValues | None, steps: tuple[Change, ...]) -> None:
+        fields = {"names": names, "steps": steps, "mark": object(), "_plain": plain, "_shared": shared}
         for name, value in fields.items():
             object.__setattr__(self, name, value)
 
@@ -98,17 +98,22 @@ class Weights:
     @property
     def values(self) -> F64:
         """A float64 for each name, in order; written down when somebody asks."""
-        base, loose = self._parts
-        if not loose:
-            return base
-        whole = np.zeros(self._len)
-        whole[: len(base)] = base
-        for change in loose:
-            whole[change.columns] = change.values
+        if self._plain is not None:
+            return self._plain
+        assert self._shared is not None
+        whole = self._shared.all()
         whole.flags.writeable = False
-        # Nothing else is needed from now on: what this came from may go.
-        object.__setattr__(self, "_parts", (whole, ()))
+        object.__setattr__(self, "_plain", whole)
         return whole
+
+    def take(self, columns: U32) -> F64:
+        """The values of some ids; zero for those past the end. Costs what is asked for."""
+        if self._shared is not None:
+            return self._shared.take(columns)
+        known = columns < len(self)
+        taken = np.zeros(len(columns))
+        taken[known] = self.values[columns[known]]
+        return taken
 
     def changed(self, columns: U32, values: F64) -> Weights:
         """The same weights with other values at some ids of names. Costs what is changed, not what there is.
@@ -118,19 +123,19 @@ class Weights:
         columns, values = np.array(columns, dtype=np.uint32), np.array(values, dtype=np.float64)
         if columns.ndim != 1 or columns.shape != values.shape:
             raise OptionError("a change needs one value for each id, in one dimension")
-        size = max(self._len, int(columns.max()) + 1) if len(columns) else self._len
+        size = max(len(self), int(columns.max()) + 1) if len(columns) else len(self)
         if size > len(self.names):
             raise OptionError(f"there is no name {size - 1}, only {len(self.names)}")
         if not np.isfinite(values).all():
             bad = self.names[int(columns[np.flatnonzero(~np.isfinite(values))[0]])]
             raise OptionError(f"the weight of {bad} is not a finite number")
-        change = Change(self.mark, columns, values)
-        base, loose = self._parts
-        loose = (*loose, change)
+        shared = self._shared
+        if shared is None:
+            shared = SharedValues(np.ascontiguousarray(self.values, dtype=np.float64))
+            object.__setattr__(self, "_shared", shared)
         made = Weights.__new__(Weights)
-        made._begin(self.names, base, size, loose, (*self.steps, change)[-_STEPS:])
-        if sum(len(one.columns) for one in loose) > max(1024, size // _LOOSE):
-            _ = made.values
+        steps = (*self.steps, Change(self.mark, columns, values))[-_STEPS:]
+        made._begin(self.names, None, shared.changed(columns, values, size), steps)
         return made
 
     @classmethod
@@ -146,7 +151,10 @@ class Weights:
         return f"Weights({len(self)} of {self.names!r})"
 
     def __len__(self) -> int:
-        return self._len
+        if self._plain is not None:
+            return len(self._plain)
+        assert self._shared is not None
+        return len(self._shared)
 
     def __getitem__(self, name: str) -> float:
         index = self.names.get(name)

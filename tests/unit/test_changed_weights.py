@@ -48,8 +48,8 @@ def test_values_are_those_of_an_array(steps: list[tuple[list[tuple[int, float]],
         assert known["n3"] == (values[3] if len(values) > 3 else 0.0)
 
 
-def test_values_are_written_down_now_and_then() -> None:
-    """Changes do not pile up, and nothing keeps what weights came from."""
+def test_nothing_keeps_what_weights_came_from() -> None:
+    """Changes do not pile up, and some values can be had without all of them."""
     weights = Weights(Names([f"n{i}" for i in range(10_000)]), np.zeros(10_000))
     plain = np.zeros(10_000)
     first = weakref.ref(weights.values)
@@ -58,7 +58,7 @@ def test_values_are_written_down_now_and_then() -> None:
         columns = rng.choice(10_000, 100, replace=False).astype(np.uint32)
         weights = weights.changed(columns, np.full(100, float(step)))
         plain[columns] = step
-        assert sum(len(change.columns) for change in weights._parts[1]) <= 2500
+        assert np.array_equal(weights.take(columns), plain[columns])
         assert len(weights.steps) <= 8
     gc.collect()
     assert first() is None

@@ -1,6 +1,7 @@
-//! What every other crate stands on: texts in columns, interned names, sparse rows, compressed
-//! line-by-line I/O with errors that name file and line, and reproducible random streams.
+//! What every other crate stands on: texts in columns, interned names, sparse rows, vectors that share
+//! what they do not change, compressed line-by-line I/O with errors that name file and line, and reproducible random streams.
 
+pub mod blocks;
 pub mod error;
 pub mod frozen;
 pub mod hash;
@@ -12,6 +13,7 @@ pub mod size;
 pub mod sparse;
 pub mod texts;
 
+pub use blocks::Blocks;
 pub use error::{Error, Result};
 pub use frozen::Frozen;
 pub use names::Names;

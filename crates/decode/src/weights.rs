@@ -5,12 +5,8 @@
 //! The features that a system has from the start, dense ones first, lie in one piece, since the search asks for them
 //! all the time.
 
+use dragoman_base::Blocks;
 use std::sync::Arc;
-
-/// Features of a block: what a change copies, against what it has to share one by one.
-const BLOCK: usize = 512;
-
-type Block = [f32; BLOCK];
 
 /// Weights as the search multiplies with them.
 #[derive(Debug, Clone)]
@@ -18,9 +14,7 @@ pub struct Weights {
     /// Of the features that the system had when it was opened.
     head: Arc<[f32]>,
     /// Of all others that there were when these weights were made.
-    blocks: Vec<Arc<Block>>,
-    /// How many features that is.
-    len: usize,
+    rest: Blocks<f32>,
     /// Tells these weights from all others of the same system: sums are remembered under it.
     epoch: u32,
     /// For each sparse set the number of features that weigh anything.
@@ -38,32 +32,13 @@ impl Weights {
         set: impl Fn(u32) -> Option<usize>,
     ) -> Self {
         let (first, rest) = values.split_at(head);
-        let nothing = Arc::new([0.0; BLOCK]);
-        let block = |values: &[f32]| {
-            if values.iter().all(|value| *value == 0.0) {
-                return Arc::clone(&nothing);
-            }
-            let mut block = [0.0; BLOCK];
-            block[..values.len()].copy_from_slice(values);
-            Arc::new(block)
-        };
         let mut counts = vec![0; sets];
         for (id, _) in values.iter().enumerate().filter(|(_, value)| **value != 0.0) {
             if let Some(set) = set(id as u32) {
                 counts[set] += 1;
             }
         }
-        let blocks = rest.chunks(BLOCK).map(block).collect();
-        Self { head: first.into(), blocks, len: values.len(), epoch, counts }
-    }
-
-    /// Makes room for features that weigh nothing yet; they all share a block.
-    fn grow(&mut self, len: usize) {
-        let blocks = len.saturating_sub(self.head.len()).div_ceil(BLOCK);
-        if self.blocks.len() < blocks {
-            self.blocks.resize(blocks, Arc::new([0.0; BLOCK]));
-        }
-        self.len = self.len.max(len);
+        Self { head: first.into(), rest: Blocks::new(rest), epoch, counts }
     }
 
     /// The same with other values for some features, `len` in all at least, under a number of their own. `set` tells
@@ -76,10 +51,9 @@ impl Weights {
         set: impl Fn(u32) -> Option<usize>,
     ) -> Self {
         let mut made = Self { epoch, ..self.clone() };
-        made.grow(len);
+        made.rest.grow(len.saturating_sub(self.head.len()));
         for (id, value) in changes {
-            let place = made.place(id as usize);
-            let before = std::mem::replace(place, value) != 0.0;
+            let before = made.replace(id as usize, value) != 0.0;
             if before != (value != 0.0)
                 && let Some(set) = set(id)
             {
@@ -89,13 +63,13 @@ impl Weights {
         made
     }
 
-    /// Where a weight stands, in memory that nobody else sees.
-    fn place(&mut self, id: usize) -> &mut f32 {
+    /// Puts a weight in memory that nobody else sees; gives the one before.
+    fn replace(&mut self, id: usize, value: f32) -> f32 {
         let head = self.head.len();
         if id < head {
-            return &mut Arc::make_mut(&mut self.head)[id];
+            return std::mem::replace(&mut Arc::make_mut(&mut self.head)[id], value);
         }
-        &mut Arc::make_mut(&mut self.blocks[(id - head) / BLOCK])[(id - head) % BLOCK]
+        self.rest.replace(id - head, value)
     }
 
     /// The weight of a feature; features past the end weigh nothing.
@@ -103,15 +77,8 @@ impl Weights {
     pub fn weight(&self, id: u32) -> f32 {
         match self.head.get(id as usize) {
             Some(weight) => *weight,
-            None => self.sparse(id as usize),
+            None => self.rest.get(id as usize - self.head.len()),
         }
-    }
-
-    /// The weight of a feature that came after the system was opened.
-    #[inline]
-    fn sparse(&self, id: usize) -> f32 {
-        let id = id - self.head.len();
-        self.blocks.get(id / BLOCK).map_or(0.0, |block| block[id % BLOCK])
     }
 
     /// The weights of the features that the system had when it was opened: dense ones, then closed sets.
@@ -122,17 +89,17 @@ impl Weights {
 
     /// Number of features; those that were met later weigh nothing.
     pub fn len(&self) -> usize {
-        self.len
+        self.head.len() + self.rest.len()
     }
 
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
-        self.len == 0
+        self.len() == 0
     }
 
     /// All weights, by number.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = f32> + '_ {
-        (0..self.len as u32).map(|id| self.weight(id))
+        (0..self.len() as u32).map(|id| self.weight(id))
     }
 
     /// A number that no other weights of the system have.
@@ -149,6 +116,7 @@ impl Weights {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use dragoman_base::blocks::BLOCK;
     use proptest::prelude::*;
 
     const HEAD: usize = 7;
@@ -197,8 +165,7 @@ mod tests {
     fn what_is_not_touched_is_shared() {
         let first = Weights::new(&vec![0.0; HEAD + 10 * BLOCK], HEAD, 0, 0, |_| None);
         let second = first.changed([((HEAD + 3 * BLOCK) as u32, 1.0)], 0, 1, |_| None);
-        let shared = first.blocks.iter().zip(&second.blocks).filter(|(a, b)| Arc::ptr_eq(a, b)).count();
-        assert_eq!((shared, second.blocks.len()), (9, 10));
+        assert_eq!(first.rest.shared(&second.rest), 9);
         assert!(Arc::ptr_eq(&first.head, &second.head));
     }
 }

@@ -2,15 +2,17 @@
 
 use crate::columns::{Names, Texts, check_spans};
 use crate::errors::{invalid, to_py};
-use crate::learn::{rules, sized};
+use crate::learn::sized;
 use crate::metric::NativeMetric;
+use crate::mira::rules;
 use crate::threads;
 use dragoman_base::sparse::Rows;
 use dragoman_base::{Result, Texts as BaseTexts};
 use dragoman_metric::Metric;
 use dragoman_metric::bleu::Bleu;
+use dragoman_optim::Memory;
 use dragoman_tune::lattice::{Builder, Plain, Pool, Run, Wish, read, write};
-use dragoman_tune::mira::{Context, Unit, Walk};
+use dragoman_tune::mira::{Context, Unit, learner};
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
@@ -219,7 +221,6 @@ impl LatticePool {
         let all = |array: &Slice<'_, f64>| {
             sized(array, width, "numbers, one for each feature").map(<[f64]>::to_vec)
         };
-        let walk = Walk { weights: all(&weights)?, drift: all(&drift)?, updates };
         let row = sized(&background, self.inner.bleu().width(), "statistics")?.to_vec();
         let unit = match unit {
             "score" => Unit::Score,
@@ -227,14 +228,16 @@ impl LatticePool {
             "length" => Unit::Statistic(1),
             _ => return Err(invalid(format!("expected score, sentence or length, found `{unit}`"))),
         };
-        let rules = rules(oracle, prediction, 1, c, decay, feed)?;
-        let mut run = Run::new(rules, unit, (all(&lower)?, all(&upper)?), walk, Context { row, count })
-            .map_err(to_py)?;
+        let rules = rules(oracle, prediction, 1, decay, feed)?;
+        let bounds = (all(&lower)?, all(&upper)?);
+        let learner = learner(c, &bounds, (all(&weights)?, all(&drift)?, updates));
+        let mut run = Run::new(rules, unit, learner, Context { row, count }).map_err(to_py)?;
         threads::run(py, || order.iter().for_each(|&s| run.visit(&self.inner, s)));
+        let Memory { weights, sums, time, .. } = run.learner.memory();
         Ok((
-            run.walk.weights.into_pyarray(py),
-            run.walk.drift.into_pyarray(py),
-            run.walk.updates,
+            PyArray1::from_slice(py, weights),
+            PyArray1::from_slice(py, sums),
+            *time,
             run.background.row.into_pyarray(py),
             run.background.count,
             run.met.0.into_pyarray(py),

@@ -1,14 +1,11 @@
-//! Learning on packed candidate lists: pairs, logistic ranking, MIRA, online updates, risk.
+//! Learning on packed candidate lists: pairs, logistic ranking, online updates, risk.
 
 use crate::errors::{invalid, to_py};
-use crate::metric::NativeMetric;
+use crate::learner::Learner;
 use crate::threads;
-use dragoman_tune::lbfgs::{Options, Outcome};
+use dragoman_optim::lbfgs::{Options, Outcome};
 use dragoman_tune::lists::Lists;
-use dragoman_tune::mira::{
-    Context, Feed, Judged, Oracle, Prediction, Rules, Run, Scorer, Surroundings, Unit,
-};
-use dragoman_tune::online::{self, Epoch, Learner, Objective, Updater};
+use dragoman_tune::online::{self, Epoch, Objective};
 use dragoman_tune::pairs::{self, Pairs, Penalty, Sampling};
 use dragoman_tune::risk::{self, Payoff, Risk};
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1, PyReadonlyArray2};
@@ -16,13 +13,13 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::sync::Arc;
 
-type Array<'py, T> = Bound<'py, PyArray1<T>>;
-type Slice<'py, T> = PyReadonlyArray1<'py, T>;
+pub type Array<'py, T> = Bound<'py, PyArray1<T>>;
+pub type Slice<'py, T> = PyReadonlyArray1<'py, T>;
 
 /// Candidate lists packed for learning; made once, read by every step.
 #[pyclass(frozen, module = "dragoman._core")]
 pub struct CandidateLists {
-    inner: Arc<Lists>,
+    pub inner: Arc<Lists>,
 }
 
 impl CandidateLists {
@@ -105,6 +102,23 @@ impl CandidateLists {
         let lists =
             threads::run(py, || Lists::pack(groups, starts, columns, values, width)).map_err(to_py)?;
         Ok(Self { inner: Arc::new(lists) })
+    }
+
+    /// Packs rows in which few of all features are; these are numbered anew in the order in which they come, which
+    /// does not depend on their own numbers. Gives the lists and the features' own numbers.
+    #[staticmethod]
+    fn renumbered<'py>(
+        py: Python<'py>,
+        groups: Slice<'py, i64>,
+        starts: Slice<'py, i64>,
+        columns: Slice<'py, u32>,
+        values: Slice<'py, f64>,
+    ) -> PyResult<(Self, Array<'py, u32>)> {
+        let (groups, starts) = (groups.as_slice()?, starts.as_slice()?);
+        let (columns, values) = (columns.as_slice()?, values.as_slice()?);
+        let (lists, met) =
+            threads::run(py, || Lists::pack_renumbered(groups, starts, columns, values)).map_err(to_py)?;
+        Ok((Self { inner: Arc::new(lists) }, met.into_pyarray(py)))
     }
 
     /// Number of sentences.
@@ -192,58 +206,36 @@ impl CandidateLists {
         Ok((value, gradient.into_pyarray(py)))
     }
 
-    /// One epoch of online learning: (weights, squares, sums, time, loss). Objective and updater are a name and
-    /// numbers; see `dragoman.tune.online`.
-    #[allow(clippy::too_many_arguments, clippy::type_complexity)]
-    #[pyo3(signature = (gains, starts, better, worse, order, weights, squares, sums, time, lower, upper, movable, *, objective, updater, batch, factor, mean))]
-    fn online_epoch<'py>(
+    /// One epoch of online learning over the sentences of `order`; returns the loss. `pairs` is what `sample_pairs`
+    /// gives, `options` has the fields of `dragoman.tune.online.Online`.
+    fn online_epoch(
+        &self,
+        py: Python<'_>,
+        mut learner: PyRefMut<'_, Learner>,
+        gains: Slice<'_, f64>,
+        pairs: PairArrays<'_>,
+        order: Slice<'_, i64>,
+        options: LossOptions,
+    ) -> PyResult<f64> {
+        let (pairs, order) = (self.pairs(&pairs.0, &pairs.1, &pairs.2)?, self.order(&order)?);
+        let epoch = options.epoch(&self.inner, self.gains(&gains)?, &pairs)?;
+        let learner = &mut learner.inner;
+        Ok(threads::run(py, || online::pass(&epoch, learner, &order)))
+    }
+
+    /// The gradient of the loss of all sentences together at `weights`, and the loss.
+    fn gradient<'py>(
         &self,
         py: Python<'py>,
         gains: Slice<'py, f64>,
-        starts: Slice<'py, i64>,
-        better: Slice<'py, i64>,
-        worse: Slice<'py, i64>,
-        order: Slice<'py, i64>,
+        pairs: PairArrays<'py>,
         weights: Slice<'py, f64>,
-        squares: Slice<'py, f64>,
-        sums: Slice<'py, f64>,
-        time: u64,
-        lower: Slice<'py, f64>,
-        upper: Slice<'py, f64>,
-        movable: Slice<'py, bool>,
-        objective: (String, Vec<f64>),
-        updater: (String, Vec<f64>),
-        batch: usize,
-        factor: f64,
-        mean: bool,
-    ) -> PyResult<(Array<'py, f64>, Array<'py, f64>, Array<'py, f64>, u64, f64)> {
-        let pairs = self.pairs(&starts, &better, &worse)?;
-        let order = self.order(&order)?;
-        let sums = sums.as_slice()?.to_vec();
-        if !sums.is_empty() && sums.len() != self.inner.width() {
-            return Err(invalid("expected a sum for each feature, or none"));
-        }
-        let mut learner = Learner {
-            weights: self.weights(&weights)?.to_vec(),
-            squares: self.weights(&squares)?.to_vec(),
-            sums,
-            time,
-        };
-        let epoch = Epoch {
-            lists: &self.inner,
-            gains: self.gains(&gains)?,
-            pairs: &pairs,
-            objective: objective_of(&objective)?,
-            updater: updater_of(&updater)?,
-            batch,
-            factor,
-            mean,
-            bounds: (self.weights(&lower)?, self.weights(&upper)?),
-            movable: sized(&movable, self.inner.width(), "marks")?,
-        };
-        let loss = threads::run(py, || online::pass(&epoch, &mut learner, &order));
-        let Learner { weights, squares, sums, time } = learner;
-        Ok((weights.into_pyarray(py), squares.into_pyarray(py), sums.into_pyarray(py), time, loss))
+        options: LossOptions,
+    ) -> PyResult<(Array<'py, f64>, f64)> {
+        let (pairs, weights) = (self.pairs(&pairs.0, &pairs.1, &pairs.2)?, self.weights(&weights)?);
+        let epoch = options.epoch(&self.inner, self.gains(&gains)?, &pairs)?;
+        let (gradient, loss) = threads::run(py, || online::gradient(&epoch, weights));
+        Ok((gradient.into_pyarray(py), loss))
     }
 
     /// The expected gain at `weights` and its gradient, or (with `iterations` above 0) weights that maximise it
@@ -289,7 +281,7 @@ impl CandidateLists {
         gamma: f64,
         l2: f64,
     ) -> PyResult<(f64, Array<'py, f64>)> {
-        use dragoman_tune::lbfgs::Objective as _;
+        use dragoman_optim::lbfgs::Objective as _;
         let at = self.weights(&weights)?;
         let mut gradient = vec![0.0; at.len()];
         let value = self.with_risk(py, &anchor, gains, statistics, score, (gamma, l2), |risk| {
@@ -354,251 +346,32 @@ impl CandidateLists {
     }
 }
 
-fn objective_of((name, numbers): &(String, Vec<f64>)) -> PyResult<Objective> {
-    match (name.as_str(), numbers.as_slice()) {
-        ("logistic", []) => Ok(Objective::Logistic),
-        ("hinge", []) => Ok(Objective::Hinge),
-        ("hope-fear", []) => Ok(Objective::HopeFear),
-        ("expected", &[gamma]) => Ok(Objective::Expected(gamma)),
-        ("softmax", &[gamma, sharpness]) => Ok(Objective::Softmax(gamma, sharpness)),
-        _ => Err(invalid(format!("no objective is called `{name}` and has {} numbers", numbers.len()))),
-    }
+/// Starts of each sentence's pairs, the better candidates and the worse.
+type PairArrays<'py> = (Slice<'py, i64>, Slice<'py, i64>, Slice<'py, i64>);
+
+/// The options of a loss, as fields of a Python object.
+#[derive(FromPyObject)]
+pub struct LossOptions {
+    objective: String,
+    gamma: f64,
+    sharpness: f64,
+    factor: f64,
+    reduce: String,
+    batch: usize,
+    lazy: bool,
 }
 
-fn updater_of((name, numbers): &(String, Vec<f64>)) -> PyResult<Updater> {
-    match (name.as_str(), numbers.as_slice()) {
-        ("sgd", &[rate]) => Ok(Updater::Sgd { rate }),
-        ("adagrad", &[rate, epsilon, l1, lazy]) => {
-            Ok(Updater::AdaGrad { rate, epsilon, l1, lazy: lazy != 0.0 })
-        }
-        ("arow", &[rate, prior]) => Ok(Updater::Arow { rate, prior }),
-        ("passive-aggressive", &[cap]) => Ok(Updater::PassiveAggressive { cap }),
-        _ => Err(invalid(format!("no updater is called `{name}` and has {} numbers", numbers.len()))),
-    }
-}
-
-/// The statistics of all candidates, packed for MIRA.
-#[pyclass(frozen, module = "dragoman._core")]
-pub struct JudgedLists {
-    lists: Arc<Lists>,
-    judged: Arc<Judged>,
-}
-
-#[pymethods]
-impl JudgedLists {
-    #[new]
-    fn new(py: Python<'_>, lists: &CandidateLists, statistics: PyReadonlyArray2<'_, f64>) -> PyResult<Self> {
-        let (rows, width) = (statistics.as_slice()?, statistics.as_array().ncols());
-        let judged = threads::run(py, || Judged::pack(&lists.inner, rows, width)).map_err(to_py)?;
-        Ok(Self { lists: Arc::clone(&lists.inner), judged: Arc::new(judged) })
-    }
-}
-
-/// A pass of MIRA over sentences. It lives for one step of a tuner.
-#[pyclass(module = "dragoman._core")]
-pub struct MiraRun {
-    run: Run,
-    sentences: usize,
-    sizes: Vec<usize>,
-}
-
-pub fn rules(
-    oracle: &str,
-    prediction: &str,
-    local: usize,
-    c: f64,
-    decay: f64,
-    feed: &str,
-) -> PyResult<Rules> {
-    Ok(Rules {
-        oracle: match oracle {
-            "lu" => Oracle::Local(local),
-            "mb" => Oracle::MaxGain,
-            "hope" => Oracle::Hope,
-            _ => return Err(invalid(format!("expected lu, mb or hope, found `{oracle}`"))),
-        },
-        prediction: match prediction {
-            "pb" => Prediction::Model,
-            "mc" => Prediction::MaxCost,
-            "fear" => Prediction::Fear,
-            _ => return Err(invalid(format!("expected pb, mc or fear, found `{prediction}`"))),
-        },
-        cap: c,
-        decay,
-        feed: match feed {
-            "oracle" => Feed::Oracle,
-            "model" => Feed::Model,
-            _ => return Err(invalid(format!("expected oracle or model, found `{feed}`"))),
-        },
-    })
-}
-
-#[pymethods]
-impl MiraRun {
-    /// Goes on from `weights`, `drift` and `updates`. With `background` gains are scored on top of it; with
-    /// `choice` inside the sum of these candidates, one for each sentence (-1 for none).
-    #[new]
-    #[allow(clippy::too_many_arguments)]
-    #[pyo3(signature = (judged, weights, drift, updates, lower, upper, *, oracle, prediction, local, c, decay, feed, background=None, count=0.0, choice=None))]
-    fn new(
-        judged: &JudgedLists,
-        weights: Slice<'_, f64>,
-        drift: Slice<'_, f64>,
-        updates: u64,
-        lower: Slice<'_, f64>,
-        upper: Slice<'_, f64>,
-        oracle: &str,
-        prediction: &str,
-        local: usize,
-        c: f64,
-        decay: f64,
-        feed: &str,
-        background: Option<Slice<'_, f64>>,
-        count: f64,
-        choice: Option<Slice<'_, i64>>,
-    ) -> PyResult<Self> {
-        let (lists, width) = (&judged.lists, judged.lists.width());
-        let all = |array: &Slice<'_, f64>| {
-            sized(array, width, "numbers, one for each feature").map(<[f64]>::to_vec)
+impl LossOptions {
+    fn epoch<'a>(&self, lists: &'a Lists, gains: &'a [f64], pairs: &'a Pairs) -> PyResult<Epoch<'a>> {
+        let objective = match self.objective.as_str() {
+            "logistic" => Objective::Logistic,
+            "hinge" => Objective::Hinge,
+            "hope-fear" => Objective::HopeFear,
+            "expected" => Objective::Expected(self.gamma),
+            "softmax" => Objective::Softmax(self.gamma, self.sharpness),
+            other => return Err(invalid(format!("no objective is called `{other}`"))),
         };
-        let around = match (background, choice) {
-            (Some(row), None) => {
-                let row = sized(&row, judged.judged.width(), "statistics")?.to_vec();
-                Surroundings::Background(Context { row, count })
-            }
-            (None, Some(choice)) => judged.corpus(sized(&choice, lists.sentences(), "choices")?)?,
-            (None, None) => Surroundings::None,
-            _ => return Err(invalid("expected a background or a choice, not both")),
-        };
-        let run = Run::new(
-            (Arc::clone(lists), Arc::clone(&judged.judged)),
-            rules(oracle, prediction, local, c, decay, feed)?,
-            (all(&lower)?, all(&upper)?),
-            (all(&weights)?, all(&drift)?, updates),
-            around,
-        );
-        let sizes = (0..lists.sentences()).map(|s| lists.group(s).len()).collect();
-        Ok(Self { run, sentences: lists.sentences(), sizes })
-    }
-
-    /// What a candidate's statistics are added to before scoring, and the number of sentences in that sum.
-    fn context<'py>(&self, py: Python<'py>, sentence: usize) -> PyResult<(Array<'py, f64>, f64)> {
-        self.check(sentence)?;
-        let context = self.run.context(sentence);
-        Ok((context.row.into_pyarray(py), context.count))
-    }
-
-    /// Visits a sentence whose candidates have these gains.
-    fn visit(&mut self, sentence: usize, gains: Slice<'_, f64>) -> PyResult<()> {
-        self.check(sentence)?;
-        let gains = sized(&gains, self.sizes[sentence], "gains of the sentence's candidates")?;
-        if gains.iter().any(|g| !g.is_finite()) {
-            return Err(invalid(format!("a gain of sentence {sentence} is not a finite number")));
-        }
-        self.run.visit(sentence, gains);
-        Ok(())
-    }
-
-    /// Visits the sentences of `order` with gains that are given for all candidates.
-    fn visit_all(&mut self, py: Python<'_>, order: Slice<'_, i64>, gains: Slice<'_, f64>) -> PyResult<()> {
-        let order = self.order(&order)?;
-        let gains = sized(&gains, self.sizes.iter().sum(), "gains, one for each candidate")?;
-        if let Some(at) = gains.iter().position(|g| !g.is_finite()) {
-            return Err(invalid(format!("the gain of candidate {at} is not a finite number")));
-        }
-        let mut starts = vec![0];
-        starts.extend(self.sizes.iter().scan(0, |sum, n| {
-            *sum += n;
-            Some(*sum)
-        }));
-        threads::run(py, || {
-            for s in order {
-                self.run.visit(s, &gains[starts[s]..starts[s + 1]]);
-            }
-        });
-        Ok(())
-    }
-
-    /// Visits the sentences of `order` with the gains of a native metric in context: `sign * score / scale` times
-    /// `unit` ("score", "sentence", or the number of a statistic).
-    fn visit_native(
-        &mut self,
-        py: Python<'_>,
-        order: Slice<'_, i64>,
-        metric: &NativeMetric,
-        sign: f64,
-        scale: f64,
-        unit: &str,
-    ) -> PyResult<()> {
-        let order = self.order(&order)?;
-        let width = metric.inner.width();
-        if self.run.context(0).row.len() != width {
-            return Err(invalid(format!("expected rows of {width} statistics")));
-        }
-        let unit = match unit {
-            "score" => Unit::Score,
-            "sentence" => Unit::Sentence,
-            _ => match unit.parse() {
-                Ok(k) if k < width => Unit::Statistic(k),
-                _ => return Err(invalid(format!("expected score, sentence or a statistic, found `{unit}`"))),
-            },
-        };
-        let scorer = Scorer { metric: metric.inner.as_ref(), sign, scale, unit };
-        threads::run(py, || {
-            for s in order {
-                self.run.visit_native(s, &scorer);
-            }
-        });
-        Ok(())
-    }
-
-    /// The state after the visits: (weights, drift, updates, 1-best candidates when visited).
-    #[allow(clippy::type_complexity)]
-    fn state<'py>(&self, py: Python<'py>) -> (Array<'py, f64>, Array<'py, f64>, u64, Array<'py, i64>) {
-        (
-            PyArray1::from_slice(py, &self.run.walk.weights),
-            PyArray1::from_slice(py, &self.run.walk.drift),
-            self.run.walk.updates,
-            PyArray1::from_slice(py, &self.run.seen),
-        )
-    }
-
-    /// The background after the visits, and the number of sentences in it.
-    fn background<'py>(&self, py: Python<'py>) -> (Array<'py, f64>, f64) {
-        match &self.run.around {
-            Surroundings::Background(context) => (PyArray1::from_slice(py, &context.row), context.count),
-            _ => (PyArray1::zeros(py, 0, false), 0.0),
-        }
-    }
-}
-
-impl MiraRun {
-    fn check(&self, sentence: usize) -> PyResult<()> {
-        if sentence < self.sentences {
-            Ok(())
-        } else {
-            Err(invalid(format!("there is no sentence {sentence}")))
-        }
-    }
-
-    fn order(&self, order: &Slice<'_, i64>) -> PyResult<Vec<usize>> {
-        let order: Vec<usize> = order.as_slice()?.iter().map(|&s| s as usize).collect();
-        order.iter().try_for_each(|&s| self.check(s))?;
-        Ok(order)
-    }
-}
-
-impl JudgedLists {
-    fn corpus(&self, choice: &[i64]) -> PyResult<Surroundings> {
-        let mut total = Context { row: vec![0.0; self.judged.width()], count: 0.0 };
-        for (s, &at) in choice.iter().enumerate().filter(|e| *e.1 >= 0) {
-            let span = self.lists.group(s);
-            if !span.contains(&(at as usize)) {
-                return Err(invalid(format!("candidate {at} does not belong to sentence {s}")));
-            }
-            self.judged.add(&self.lists, s, at as usize - span.start, 1.0, &mut total.row);
-            total.count += 1.0;
-        }
-        Ok(Surroundings::Corpus(total, choice.to_vec()))
+        let (batch, lazy, mean) = (self.batch, self.lazy, self.reduce == "mean");
+        Ok(Epoch { lists, gains, pairs, objective, batch, lazy, factor: self.factor, mean })
     }
 }

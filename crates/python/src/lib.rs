@@ -11,10 +11,12 @@ mod errors;
 mod found;
 mod lattices;
 mod learn;
+mod learner;
 mod lm;
 mod maxent;
 mod mert;
 mod metric;
+mod mira;
 mod nbest;
 mod own;
 mod resample;
@@ -53,7 +55,9 @@ mod _core {
     #[pymodule_export]
     use crate::lattices::LatticePool;
     #[pymodule_export]
-    use crate::learn::{CandidateLists, JudgedLists, MiraRun};
+    use crate::learn::CandidateLists;
+    #[pymodule_export]
+    use crate::learner::Learner;
     #[pymodule_export]
     use crate::lm::{LmMixture, LmModel, lm_convert, lm_estimate, lm_merge};
     #[pymodule_export]
@@ -62,6 +66,8 @@ mod _core {
     use crate::mert::{LinePool, noisy_copies};
     #[pymodule_export]
     use crate::metric::{NativeMetric, NativeReferences};
+    #[pymodule_export]
+    use crate::mira::{JudgedLists, MiraRun};
     #[pymodule_export]
     use crate::nbest::{NbestReader, NbestWriter, nbest_stat};
     #[pymodule_export]
@@ -76,7 +82,7 @@ mod _core {
     use crate::threads::{get_threads, set_threads};
     #[pymodule_export]
     use crate::weights::{
-        names_dense, names_extend, names_find, names_match, names_pack, names_sets, names_take, names_unpack,
-        weights_load, weights_save,
+        SharedValues, names_dense, names_extend, names_find, names_match, names_pack, names_sets, names_take,
+        names_unpack, weights_load, weights_save,
     };
 }

@@ -3,7 +3,7 @@
 use crate::columns::Names;
 use crate::errors::{invalid, to_py};
 use crate::threads;
-use dragoman_base::{Error, Names as BaseNames};
+use dragoman_base::{Blocks, Error, Names as BaseNames};
 use dragoman_stream::pools;
 use dragoman_weights::{Found, View, Weights, component, file, load, text, toml};
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
@@ -194,4 +194,58 @@ fn unpack(bytes: &[u8]) -> Option<(&str, bool, &[u8])> {
     let head = u32::from_le_bytes(*head);
     let (name, rest) = rest.split_at_checked(head as usize >> 1)?;
     Some((std::str::from_utf8(name).ok()?, head & 1 == 1, rest))
+}
+
+/// Numbers by feature that never change: changed ones share what they do not touch.
+#[pyclass(frozen, module = "dragoman._core")]
+pub struct SharedValues {
+    inner: Blocks<f64>,
+}
+
+#[pymethods]
+impl SharedValues {
+    /// From plain numbers.
+    #[new]
+    fn new(values: PyReadonlyArray1<'_, f64>) -> PyResult<Self> {
+        Ok(Self { inner: Blocks::new(values.as_slice()?) })
+    }
+
+    fn __len__(&self) -> usize {
+        self.inner.len()
+    }
+
+    /// The same with other numbers at some places, `size` in all at least. Costs what it touches.
+    fn changed(
+        &self,
+        columns: PyReadonlyArray1<'_, u32>,
+        values: PyReadonlyArray1<'_, f64>,
+        size: usize,
+    ) -> PyResult<Self> {
+        let (columns, values) = (columns.as_slice()?, values.as_slice()?);
+        if columns.len() != values.len() {
+            return Err(invalid("expected a value for each place"));
+        }
+        let end = columns.iter().max().map_or(0, |&last| last as usize + 1);
+        let mut inner = self.inner.clone();
+        inner.grow(size.max(end));
+        for (&at, &value) in columns.iter().zip(values) {
+            inner.replace(at as usize, value);
+        }
+        Ok(Self { inner })
+    }
+
+    /// The numbers at some places; zero past the end.
+    fn take<'py>(
+        &self,
+        py: Python<'py>,
+        columns: PyReadonlyArray1<'_, u32>,
+    ) -> PyResult<Bound<'py, PyArray1<f64>>> {
+        let taken: Vec<f64> = columns.as_slice()?.iter().map(|&at| self.inner.get(at as usize)).collect();
+        Ok(taken.into_pyarray(py))
+    }
+
+    /// All numbers.
+    fn all<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
+        self.inner.to_vec().into_pyarray(py)
+    }
 }

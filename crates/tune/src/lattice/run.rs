@@ -2,9 +2,10 @@
 
 use super::pool::{Path, Pool};
 use super::product::Wish;
-use crate::mira::{Bounds, Context, Feed, Oracle, Prediction, Rules, Unit, Walk};
+use crate::mira::{Context, Feed, Oracle, Prediction, Rules, Unit};
 use dragoman_base::{Error, Result};
 use dragoman_metric::Metric;
+use dragoman_optim::Learner;
 
 /// The 1-best.
 const MODEL: Wish = Wish { model: 1.0, gain: 0.0 };
@@ -14,9 +15,8 @@ pub struct Run {
     rules: Rules,
     wishes: (Wish, Wish),
     unit: Unit,
-    bounds: Bounds,
-    /// Weights, drift and the number of updates.
-    pub walk: Walk,
+    /// The weights on their way.
+    pub learner: Learner,
     /// The decaying sum.
     pub background: Context,
     /// The sums of the statistics of the oracles and of the predictions that were visited.
@@ -33,8 +33,8 @@ fn choose<'p>(wish: Wish, paths: &'p [Path], gains: &[f64]) -> Option<(&'p Path,
 }
 
 impl Run {
-    /// Goes on from a walk and a background.
-    pub fn new(rules: Rules, unit: Unit, bounds: Bounds, walk: Walk, background: Context) -> Result<Self> {
+    /// Goes on with a learner, as [`crate::mira::learner`] makes it, and a background.
+    pub fn new(rules: Rules, unit: Unit, learner: Learner, background: Context) -> Result<Self> {
         let plus = match rules.oracle {
             Oracle::Hope => Wish { model: 1.0, gain: 1.0 },
             Oracle::MaxGain => Wish { model: 0.0, gain: 1.0 },
@@ -48,7 +48,7 @@ impl Run {
             Prediction::Model => MODEL,
         };
         let met = (vec![0.0; background.row.len()], vec![0.0; background.row.len()]);
-        Ok(Self { rules, wishes: (plus, minus), unit, bounds, walk, background, met, telling: 0 })
+        Ok(Self { rules, wishes: (plus, minus), unit, learner, background, met, telling: 0 })
     }
 
     /// What a change of the score is multiplied by, for the sum of the background and a sentence.
@@ -76,7 +76,7 @@ impl Run {
         if self.rules.feed == Feed::Model && minus != MODEL {
             wishes.push(MODEL);
         }
-        let paths = pool.search(s, &self.walk.weights, &wishes, &slopes);
+        let paths = pool.search(s, self.learner.weights(), &wishes, &slopes);
         let gains: Vec<f64> = paths.iter().map(|path| self.gain(pool, &path.row)).collect();
         let (Some(plus), Some(minus)) = (choose(plus, &paths, &gains), choose(minus, &paths, &gains)) else {
             return;
@@ -102,8 +102,8 @@ impl Run {
         let loss = (minus.model - plus.model) + (good - bad);
         let size = minus.model.abs() + plus.model.abs() + good.abs() + bad.abs();
         if loss > 1e-12 * size {
-            let difference = pool.features(s, &[(plus, 1.0), (minus, -1.0)]);
-            self.walk.step(self.rules.cap, &self.bounds, loss, &difference);
+            let gradient = pool.features(s, &[(plus, -1.0), (minus, 1.0)]);
+            self.learner.step(&gradient, loss);
         }
     }
 }

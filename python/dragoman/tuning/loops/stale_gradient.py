@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from dragoman._core import CandidateLists, names_extend, names_take
+from dragoman._core import CandidateLists, Learner, names_extend, names_take
 from dragoman.engine import Engine, Shared
-from dragoman.tuning.loops.updaters import updater_of
+from dragoman.tuning.limits import NamedLimits
 from dragoman.tuning.problem import Problem
-from dragoman.tuning.state import State, padded
+from dragoman.tuning.state import State
 from dragoman.types import F64, I64, U32, Lists, Metric, Names, Weights
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class BatchGradient:
 
     names: Names
     """The table that numbers them."""
-    features: I64
+    features: U32
     """Which these are."""
     gradient: F64
     loss: float
@@ -63,14 +63,15 @@ class BatchGradient:
     def __reduce__(self) -> tuple[Any, ...]:
         """Features travel by name, and only those of the batch."""
         fields = [getattr(self, name) for name in BatchGradient.__slots__]
-        fields[0], fields[1] = names_take(self.names, self.features), np.arange(len(self.features))
+        fields[0] = names_take(self.names, self.features.astype(np.int64))
+        fields[1] = np.arange(len(self.features), dtype=np.uint32)
         return BatchGradient, tuple(fields)
 
-    def places(self, names: Names) -> I64:
+    def places(self, names: Names) -> U32:
         """The numbers of its features in another table of names, which gets those it lacks."""
         if self.names is names:
             return self.features
-        return names_extend(names, self.names).astype(np.int64)[self.features]
+        return names_extend(names, self.names)[self.features].astype(np.uint32)
 
 
 @dataclass(frozen=True)
@@ -99,10 +100,10 @@ class _Learn:
         gains = pool.sentence_gains(text.form)
         if text.tuner.times_length:
             gains = gains * pool.statistics[:, text.tuner.length_column]
-        met, columns = _renumbered(found.features.columns)
-        lists = CandidateLists(found.starts, found.features.starts, columns, found.features.values, len(met))
-        known = padded(weights.values, len(names)) if weights.names is names else weights.align(names)
-        gradient, loss = _gradient(text, lists, gains, known[met], step)
+        rows = found.features
+        lists, met = CandidateLists.renumbered(found.starts, rows.starts, rows.columns, rows.values)
+        values = weights.take(met) if weights.names is names else weights.align(names)[met]
+        gradient, loss = lists.gradient(gains, _pairs(text, lists, gains, step), values, text.tuner)
         filled = np.flatnonzero(np.diff(found.starts) > 0)
         best = [int(found.starts[s] + np.argmax(gains[found.starts[s] : found.starts[s + 1]])) for s in filled]
         return BatchGradient(
@@ -111,35 +112,15 @@ class _Learn:
         )  # fmt: skip
 
 
-def _gradient(text: _Text, lists: CandidateLists, gains: F64, weights: F64, step: int) -> tuple[F64, float]:
-    """The gradient of the batch's loss: what a plain step of size 1 subtracts."""
-    tuner, count = text.tuner, len(lists)
-    if tuner.on_pairs:
-        pairs = lists.sample_pairs(
-            gains, draws=tuner.draws, keep=tuner.pairs, threshold=tuner.threshold, seed=text.seed, step=step
-        )
-    else:
+def _pairs(text: _Text, lists: CandidateLists, gains: F64, step: int) -> tuple[I64, I64, I64]:
+    """Pairs of a batch's candidates; none, for losses on lists."""
+    tuner = text.tuner
+    if not tuner.on_pairs:
         none = np.zeros(0, dtype=np.int64)
-        pairs = (np.zeros(count + 1, dtype=np.int64), none, none)
-    width = len(weights)
-    moved, _, _, _, loss = lists.online_epoch(
-        gains,
-        *pairs,
-        np.arange(count, dtype=np.int64),
-        weights,
-        np.zeros(width),
-        np.zeros(0),
-        0,
-        np.full(width, -np.inf),
-        np.full(width, np.inf),
-        np.ones(width, dtype=bool),
-        objective=tuner._loss,
-        updater=("sgd", [1.0]),
-        batch=max(count, 1),
-        factor=tuner.factor,
-        mean=tuner.reduce == "mean",
+        return np.zeros(len(lists) + 1, dtype=np.int64), none, none
+    return lists.sample_pairs(
+        gains, draws=tuner.draws, keep=tuner.pairs, threshold=tuner.threshold, seed=text.seed, step=step
     )
-    return weights - moved, loss
 
 
 class StaleGradient:
@@ -165,41 +146,37 @@ class StaleGradient:
         batches = [order[i : i + tuner.batch] for i in range(0, len(order), tuner.batch)]
         sums: dict[str, Any] = {"loss": 0.0, "decoding": 0.0, "updating": 0.0}
         rows = np.zeros((count, self.problem.metric.width))
-        weights = state.features.get("plain", state.weights)
-        average, seen = np.zeros(0), state.feature("seen")
-        updater = updater_of(tuner)
-        updater.squares = state.feature("squares")
+        learner = Learner(
+            tuner, state.features.get("plain", state.weights), squares=state.feature("squares"),
+            counts=state.feature("seen").astype(np.int64), watch=True,
+        )  # fmt: skip
+        bounds = _Bounds(self.problem.limits, learner)
+        bounds.set(names)
+        weights = Weights(names, learner.weights())
 
         def tasks() -> Iterator[_Batch]:
             for step, batch in enumerate(batches, state.step * len(batches)):
-                yield _Batch(batch, Weights(names, weights), step)
+                yield _Batch(batch, weights, step)
 
         self.problem.passes(self.engine).count += 1
         for number, lesson in enumerate(self.engine.stream(self.learn, tasks(), tuner.stale)):
             began = time.monotonic()
             places = lesson.places(names)
-            width = max(len(weights), len(seen), len(names))
-            weights, gradient, seen = padded(weights, width), np.zeros(width), padded(seen, width).copy()
-            gradient[places] = lesson.gradient
-            seen[places] += lesson.seen
-            if tuner.min_count > 1:
-                gradient = np.where(seen >= tuner.min_count, gradient, 0.0)
-            gradient[self.problem.limits.places(names, width)[0]] = 0.0
-            weights = self.problem.limits.clip(updater.apply(weights, gradient, lesson.loss), names)
-            average = padded(average, len(weights)) + weights
+            bounds.set(names)
+            learner.step(places, lesson.gradient, lesson.loss, lesson.seen)
+            weights = weights.changed(*learner.changes())
             rows[batches[number]] = lesson.first
             for key in ("loss", "oracle", "decoding", "updating", "empty", "differing"):
                 value = getattr(lesson, key)
                 sums[key] = sums[key] + value if key in sums else value
             sums["updating"] += time.monotonic() - began
-        width = len(weights)
-        features = {"squares": padded(updater.squares, width), "seen": padded(seen, width)}
+        features = {"squares": learner.squares(), "seen": learner.counts().astype(np.float64)}
         if tuner.average:
-            features["plain"] = weights
-        answer = average / len(batches) if tuner.average else weights
-        record = self._record(sums, rows)
-        mixed = {"mixed": rows}
-        return replace(state, weights=answer, step=state.step + 1, features=features, rows=mixed, record=record)
+            features["plain"] = learner.weights()
+        return replace(
+            state, weights=learner.mean(), step=state.step + 1, features=features, rows={"mixed": rows},
+            record=self._record(sums, rows),
+        )  # fmt: skip
 
     def _record(self, sums: dict[str, Any], rows: F64) -> dict[str, float]:
         score = self.problem.metric.score
@@ -210,15 +187,16 @@ class StaleGradient:
         }  # fmt: skip
 
 
-def _renumbered(columns: U32) -> tuple[I64, U32]:
-    """The features of some rows in the order in which they first come, and the rows with these numbers.
+class _Bounds:
+    """Tells the learner of the bounds of features, as soon as their names are known."""
 
-    The numbers of a system depend on which batch met a name first, that is on chance, and so would the order of sums.
-    """
-    place = np.full(int(columns.max(initial=0)) + 1, -1, dtype=np.int64)
-    # Backwards: of several places of a feature the first one is written last and stays.
-    place[columns[::-1]] = np.arange(len(columns) - 1, -1, -1)
-    met = np.flatnonzero(place >= 0)
-    met = met[np.argsort(place[met])]
-    place[met] = np.arange(len(met))
-    return met, place[columns].astype(np.uint32)
+    def __init__(self, limits: NamedLimits, learner: Learner) -> None:
+        self.learner = learner
+        self.waiting = dict(limits.bounds)
+
+    def set(self, names: Names) -> None:
+        """Sets the bounds of those that have come."""
+        found = {name: place for name in self.waiting if (place := names.get(name)) is not None}
+        if found:
+            ends = np.array([self.waiting.pop(name) for name in found])
+            self.learner.bound(np.array(list(found.values()), dtype=np.uint32), ends[:, 0].copy(), ends[:, 1].copy())

@@ -7,6 +7,7 @@ from typing import Literal
 
 import numpy as np
 
+from dragoman._core import Learner
 from dragoman.engine import Engine
 from dragoman.errors import OptionError
 from dragoman.metrics.bleu import Bleu
@@ -157,21 +158,6 @@ class Online(BatchTuner):
         check("online", length_column=not self.times_length or 0 <= self.length_column < pool.metric.width)
         return OnlineSession(self, PackedPool(pool, limits, seed, self.select))
 
-    @property
-    def _loss(self) -> tuple[str, list[float]]:
-        numbers = {"expected": [self.gamma], "softmax": [self.gamma, self.sharpness]}
-        return self.objective, numbers.get(self.objective, [])
-
-    @property
-    def _rule(self) -> tuple[str, list[float]]:
-        numbers = {
-            "adagrad": [self.rate, self.epsilon, self.l1, float(self.lazy)],
-            "sgd": [self.rate],
-            "arow": [self.rate, self.prior],
-            "passive-aggressive": [self.c],
-        }
-        return self.updater, numbers[self.updater]
-
 
 class OnlineSession:
     """A run of online learning."""
@@ -182,9 +168,10 @@ class OnlineSession:
         self.gains = packed.pool.sentence_gains(options.sentence_form(packed.pool.metric))
         if options.times_length:
             self.gains = self.gains * packed.pool.statistics[:, options.length_column]
-        self.movable = packed.limits.free
-        if options.min_count > 1:
-            self.movable = self.movable & (packed.lists.sentence_counts() >= options.min_count)
+        self.counts = packed.lists.sentence_counts() if options.min_count > 1 else None
+        lower, upper = packed.limits.lower, packed.limits.upper
+        limited = np.flatnonzero(np.isfinite(lower) | np.isfinite(upper))
+        self.bounds = limited.astype(np.uint32), lower[limited], upper[limited]
 
     def begin(self, start: F64) -> State:
         """The state before the first epoch."""
@@ -199,31 +186,20 @@ class OnlineSession:
         if informative == 0.0:
             slots = {"features": state.features, "numbers": state.numbers}
             return packed.end(state, state.weights, True, {"informative": 0.0}, **slots)
-        width = len(state.weights)
-        weights, squares, sums, time, loss = packed.lists.online_epoch(
-            self.gains,
-            *pairs,
-            packed.order(state.step, options.shuffle),
-            state.features.get("weights", state.weights),
-            state.feature("squares", width),
-            state.feature("sums", width) if options.average else np.zeros(0),
-            int(state.number("time")),
-            packed.limits.lower,
-            packed.limits.upper,
-            self.movable,
-            objective=options._loss,
-            updater=options._rule,
-            batch=options.batch,
-            factor=options.factor,
-            mean=options.reduce == "mean",
-        )
-        answer = sums / time if options.average else weights
-        features = {"weights": weights, "squares": squares}
+        learner = Learner(
+            options, state.features.get("weights", state.weights), squares=state.feature("squares"),
+            sums=state.feature("sums"), counts=self.counts, time=int(state.number("time")),
+        )  # fmt: skip
+        learner.bound(*self.bounds)
+        order = packed.order(state.step, options.shuffle)
+        loss = packed.lists.online_epoch(learner, self.gains, pairs, order, options)
+        answer = learner.mean()
+        features = {"weights": learner.weights(), "squares": learner.squares()}
         if options.average:
-            features["sums"] = sums
+            features["sums"] = learner.sums()
         last = state.step + 1 >= options.epochs
         record = {"loss": loss, "informative": informative, "nonzero": float(np.count_nonzero(answer))}
-        return packed.end(state, answer, last, record, features=features, numbers={"time": time})
+        return packed.end(state, answer, last, record, features=features, numbers={"time": learner.time})
 
     def _pairs(self, state: State) -> tuple[tuple[I64, I64, I64], float]:
         """Pairs for this epoch (none, for losses on lists), and the fraction of sentences that can teach."""
