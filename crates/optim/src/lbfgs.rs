@@ -4,6 +4,7 @@
 //! `SciPy`'s L-BFGS-B has bounds but weighs more than the whole package and asks Python for every value, with the
 //! interpreter locked. What is left is the two-loop recursion, which is short, and it is checked against `SciPy`.
 
+use crate::newton;
 use crate::vectors::{self, difference, dot};
 use std::collections::VecDeque;
 
@@ -11,6 +12,12 @@ use std::collections::VecDeque;
 pub trait Objective {
     /// The value at `x`; writes the gradient there.
     fn evaluate(&mut self, x: &[f64], gradient: &mut [f64]) -> f64;
+
+    /// Writes the second derivatives at `x` to `hessian`, row by row (those above the diagonal may be left out), if it
+    /// knows them and they are worth their time.
+    fn curvature(&mut self, _x: &[f64], _hessian: &mut Vec<f64>) -> bool {
+        false
+    }
 }
 
 /// When to stop, and how much to remember.
@@ -49,7 +56,8 @@ pub struct Outcome {
 ///
 /// A component at its bound whose gradient points outwards is held; the others move by the two-loop direction
 /// restricted to them, are projected, and the step is halved until it satisfies Armijo's rule on the projected
-/// path. The value never rises, and `x` is never a point whose value is not finite, if the first is.
+/// path. The value never rises, and `x` is never a point whose value is not finite, if the first is. Where the objective
+/// knows its second derivatives and they bend upwards, the direction is Newton's.
 pub fn minimise(
     objective: &mut dyn Objective,
     x: &mut [f64],
@@ -67,12 +75,17 @@ pub fn minimise(
             break;
         }
         let before = search.value;
-        memory.direct(&search.gradient, &search.free, &mut search.direction);
-        let scale = if memory.is_empty() { 1.0 / norm(&search.direction).max(1.0) } else { 1.0 };
+        let newton = search.newton(objective);
+        if !newton {
+            memory.direct(&search.gradient, &search.free, &mut search.direction);
+        }
+        let whole = newton || !memory.is_empty();
+        let scale = if whole { 1.0 } else { 1.0 / norm(&search.direction).max(1.0) };
         let mut moved = search.advance(objective, scale, &mut memory, &mut outcome.evaluations);
-        if !moved && !memory.is_empty() {
+        if !moved && whole {
             // A stale curvature can point nowhere: forget it and go downhill.
             memory.clear();
+            search.find_free();
             memory.direct(&search.gradient, &search.free, &mut search.direction);
             let scale = 1.0 / norm(&search.direction).max(1.0);
             moved = search.advance(objective, scale, &mut memory, &mut outcome.evaluations);
@@ -107,6 +120,7 @@ struct Search<'a> {
     direction: Vec<f64>,
     next: Vec<f64>,
     next_gradient: Vec<f64>,
+    hessian: Vec<f64>,
 }
 
 impl<'a> Search<'a> {
@@ -125,6 +139,31 @@ impl<'a> Search<'a> {
             direction: vec![0.0; n],
             next: vec![0.0; n],
             next_gradient: vec![0.0; n],
+            hessian: Vec::new(),
+        }
+    }
+
+    /// Takes Newton's direction, if there is one. A component at its bound that it would push outwards is held for this
+    /// step, and the others are told so.
+    fn newton(&mut self, objective: &mut dyn Objective) -> bool {
+        let Self { lower, upper, x, gradient, free, direction, hessian, .. } = self;
+        if !objective.curvature(x, hessian) {
+            return false;
+        }
+        loop {
+            if !newton::direct(&mut hessian.clone(), gradient, free, direction) {
+                return false;
+            }
+            let outwards = |i: usize| {
+                (x[i] <= lower[i] && direction[i] < 0.0) || (x[i] >= upper[i] && direction[i] > 0.0)
+            };
+            let held: Vec<usize> = (0..x.len()).filter(|&i| outwards(i)).collect();
+            if held.is_empty() {
+                return true;
+            }
+            for i in held {
+                free[i] = false;
+            }
         }
     }
 
@@ -290,6 +329,20 @@ mod tests {
     use crate::vectors::BLOCK;
     use proptest::prelude::*;
 
+    /// A function with constant second derivatives.
+    struct Bowl<F>(F, Vec<f64>);
+
+    impl<F: FnMut(&[f64], &mut [f64]) -> f64> Objective for Bowl<F> {
+        fn evaluate(&mut self, x: &[f64], gradient: &mut [f64]) -> f64 {
+            (self.0)(x, gradient)
+        }
+
+        fn curvature(&mut self, _: &[f64], hessian: &mut Vec<f64>) -> bool {
+            hessian.clone_from(&self.1);
+            true
+        }
+    }
+
     struct Function<F: FnMut(&[f64], &mut [f64]) -> f64>(F);
 
     impl<F: FnMut(&[f64], &mut [f64]) -> f64> Objective for Function<F> {
@@ -350,6 +403,22 @@ mod tests {
         assert!(x[1] <= 1.0 && outcome.value.is_finite(), "{x:?}");
     }
 
+    #[test]
+    fn newton_holds_what_it_would_push_over_its_bound() {
+        // At 0 the slope of the first points inwards, but with the second on its way to the minimum it has to stay.
+        let mut bowl = Bowl(
+            |x: &[f64], g: &mut [f64]| {
+                let h = [10.0 * x[0] - 2.0 * x[1], -2.0 * x[0] + x[1]];
+                g.copy_from_slice(&[h[0] - 1.0, h[1] + 1.0]);
+                0.5 * (x[0] * h[0] + x[1] * h[1]) - x[0] + x[1]
+            },
+            vec![10.0, f64::NAN, -2.0, 1.0],
+        );
+        let mut x = [0.0, 0.0];
+        let outcome = minimise(&mut bowl, &mut x, &[0.0, -9.0], &[9.0, 9.0], Options::default());
+        assert!(outcome.converged && outcome.iterations == 1 && x == [0.0, -1.0], "{x:?} {outcome:?}");
+    }
+
     /// More components than a block has: the minimum is known, and the same on any number of threads.
     #[test]
     fn many_components_on_any_number_of_threads() {
@@ -404,15 +473,27 @@ mod tests {
                 }
                 value
             };
-            let mut x = start.clone();
             let options = Options { decrease: 0.0, iterations: 500, ..Options::default() };
-            minimise(&mut Function(gradient_at), &mut x, &lower, &upper, options);
-            let mut g = [0.0; 4];
-            gradient_at(&x, &mut g);
-            for i in 0..4 {
-                prop_assert!(lower[i] <= x[i] && x[i] <= upper[i]);
-                let moved = (x[i] - g[i]).max(lower[i]).min(upper[i]);
-                prop_assert!((moved - x[i]).abs() < 1e-5, "{} of {:?}: {:?}", i, x, g);
+            let bend = |at: usize| {
+                let (i, j) = (at / 4, at % 4);
+                rows.iter().map(|row| row[i] * row[j]).sum::<f64>() + if i == j { 0.2 } else { 0.0 }
+            };
+            let mut bowl = Bowl(gradient_at, (0..16).map(bend).collect());
+            for newton in [false, true] {
+                let mut x = start.clone();
+                let outcome = if newton {
+                    minimise(&mut bowl, &mut x, &lower, &upper, options)
+                } else {
+                    minimise(&mut Function(gradient_at), &mut x, &lower, &upper, options)
+                };
+                prop_assert!(!newton || outcome.iterations < 30, "{:?}", outcome);
+                let mut g = [0.0; 4];
+                gradient_at(&x, &mut g);
+                for i in 0..4 {
+                    prop_assert!(lower[i] <= x[i] && x[i] <= upper[i]);
+                    let moved = (x[i] - g[i]).max(lower[i]).min(upper[i]);
+                    prop_assert!((moved - x[i]).abs() < 1e-5, "{} of {:?}: {:?}", i, x, g);
+                }
             }
         }
     }

@@ -1,9 +1,10 @@
-//! Optimisation, which knows numbers and bounds and nothing of translation: L-BFGS for whole functions, a learner for
-//! gradients that come one after the other.
+//! Optimisation, which knows numbers and bounds and nothing of translation: L-BFGS and Newton's steps for whole
+//! functions, a learner for gradients that come one after the other.
 
 mod gradient;
 pub mod lbfgs;
 mod learner;
+mod newton;
 mod rule;
 mod vectors;
 

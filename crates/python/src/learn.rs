@@ -159,7 +159,7 @@ impl CandidateLists {
         Ok((starts.into_pyarray(py), better.into_pyarray(py), worse.into_pyarray(py)))
     }
 
-    /// Weights that rank the pairs, by L-BFGS, and a report.
+    /// Weights that rank the pairs, and a report.
     #[allow(clippy::too_many_arguments, clippy::type_complexity)]
     #[pyo3(signature = (starts, better, worse, start, lower, upper, *, l2, pull, iterations, memory, tolerance))]
     fn fit_pairs<'py>(
