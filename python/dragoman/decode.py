@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from dragoman import own
-from dragoman._core import NativeSystem, NativeWeights, SampleRanker, TranslationStream
+from dragoman._core import NativeMetric, NativeSystem, NativeWeights, SampleRanker, TranslationStream
 from dragoman.config import closest
 from dragoman.errors import OptionError
 from dragoman.features import extended
@@ -435,9 +435,9 @@ class DecoderSource:
         """The best translation of every line."""
         return Hypotheses.one_each(self.decoder._run(self.lines, weights, self.decoder._settings(), None).texts)
 
-    def ranker(self, references: Sequence[Sequence[str]], lowercase: bool) -> DecoderRanker:
+    def ranker(self, references: Sequence[Sequence[str]], metric: NativeMetric) -> DecoderRanker:
         """The text with its references, ready for SampleRank."""
-        return DecoderRanker(self.decoder, self.lines, references, lowercase)
+        return DecoderRanker(self.decoder, self.lines, references, metric)
 
 
 @dataclass(frozen=True)
@@ -452,9 +452,11 @@ class _Ranking(SampleRank):
 class DecoderRanker:
     """A text whose derivations can be sampled, with its references."""
 
-    def __init__(self, decoder: Decoder, lines: Texts, references: Sequence[Sequence[str]], lowercase: bool) -> None:
+    def __init__(
+        self, decoder: Decoder, lines: Texts, references: Sequence[Sequence[str]], metric: NativeMetric
+    ) -> None:
         self.decoder = decoder
-        self._native = SampleRanker(decoder._system, lines, [list(texts) for texts in references], lowercase)
+        self._native = SampleRanker(decoder._system, lines, [list(texts) for texts in references], metric)
 
     def epoch(
         self,

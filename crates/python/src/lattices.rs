@@ -8,15 +8,13 @@ use crate::mira::rules;
 use dragoman_base::sparse::Rows;
 use dragoman_base::{Result, Texts as BaseTexts};
 use dragoman_decode::{Lattice, System};
-use dragoman_metric::Metric;
-use dragoman_metric::bleu::Bleu;
 use dragoman_tune::lattice::{Builder, Plain, Pool, Run, Wish, read, write};
 use dragoman_tune::mira::{Context, Unit, Walk};
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
 use rayon::prelude::*;
-use std::any::Any;
+use std::sync::Arc;
 
 type Array<'py, T> = Bound<'py, PyArray1<T>>;
 type Slice<'py, T> = PyReadonlyArray1<'py, T>;
@@ -93,25 +91,18 @@ pub struct LatticePool {
     inner: Pool,
 }
 
-fn bleu(metric: &NativeMetric) -> PyResult<&Bleu> {
-    let any: &dyn Any = metric.inner.as_ref();
-    any.downcast_ref()
-        .ok_or_else(|| invalid("hope and fear are sought in lattices for BLEU, and for no other metric"))
-}
-
 #[pymethods]
 impl LatticePool {
-    /// No lattices yet; the metric must be BLEU on words between blanks.
+    /// No lattices yet; the metric must have the capability `linear`.
     #[new]
     fn new(py: Python<'_>, metric: &NativeMetric, references: Vec<Vec<PyBackedStr>>) -> PyResult<Self> {
-        let bleu = bleu(metric)?;
         if let Some(empty) = references.iter().position(Vec::is_empty) {
             return Err(invalid(format!("sentence {empty} has no reference")));
         }
         let inner = py.detach(|| {
             let lines: Vec<Vec<&str>> =
                 references.iter().map(|refs| refs.iter().map(|line| &**line).collect()).collect();
-            Pool::new(bleu, &lines)
+            Pool::new(Arc::clone(&metric.inner), &lines)
         });
         Ok(Self { inner: inner.map_err(to_py)? })
     }
@@ -183,7 +174,7 @@ impl LatticePool {
     /// Longest n-gram that counts.
     #[getter]
     fn order(&self) -> usize {
-        self.inner.bleu().order
+        self.inner.order()
     }
 
     /// Writes the lattices of a round.
@@ -209,8 +200,8 @@ impl LatticePool {
 
     /// What a word and a match of each order are worth on top of a sum of statistics, to first order.
     fn slopes<'py>(&self, py: Python<'py>, row: Slice<'_, f64>) -> PyResult<Array<'py, f64>> {
-        let row = sized(&row, self.inner.bleu().width(), "statistics")?;
-        Ok(self.inner.bleu().slopes(row).into_pyarray(py))
+        let row = sized(&row, self.inner.metric().width(), "statistics")?;
+        Ok(self.inner.linear().slopes(row).into_pyarray(py))
     }
 
     /// For each wish (a factor of the model score, one of the linearised gain) the best path in each of a sentence's
@@ -227,7 +218,7 @@ impl LatticePool {
         if sentence >= self.inner.sentences() {
             return Err(invalid(format!("there is no sentence {sentence}")));
         }
-        let slopes = sized(&slopes, self.inner.bleu().order + 1, "slopes")?;
+        let slopes = sized(&slopes, self.inner.order() + 1, "slopes")?;
         let weights = weights.as_slice()?;
         let wishes: Vec<Wish> = wishes.into_iter().map(|(model, gain)| Wish { model, gain }).collect();
         let (texts, rows) = py.detach(|| {
@@ -282,7 +273,7 @@ impl LatticePool {
             sized(array, width, "numbers, one for each feature").map(<[f64]>::to_vec)
         };
         let walk = Walk { weights: all(&weights)?, drift: all(&drift)?, updates };
-        let row = sized(&background, self.inner.bleu().width(), "statistics")?.to_vec();
+        let row = sized(&background, self.inner.metric().width(), "statistics")?.to_vec();
         let unit = match unit {
             "score" => Unit::Score,
             "sentence" => Unit::Sentence,

@@ -58,7 +58,7 @@ mod _core {
     #[pymodule_export]
     use crate::mert::{LinePool, noisy_copies};
     #[pymodule_export]
-    use crate::metric::{NativeMetric, NativeReferences};
+    use crate::metric::{NativeMetric, NativeReferences, refusal};
     #[pymodule_export]
     use crate::mira::{JudgedLists, MiraRun};
     #[pymodule_export]

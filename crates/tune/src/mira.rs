@@ -344,8 +344,7 @@ fn kth_largest(numbers: &[f64], k: usize) -> f64 {
 mod tests {
     use super::*;
     use crate::lists::tests::packed;
-    use dragoman_metric::bleu::{Bleu, RefLength, Smoothing};
-    use dragoman_metric::tokenize::Tokenizer;
+    use dragoman_metric::bleu::{Bleu, Smoothing};
     use proptest::prelude::*;
 
     const ORACLES: [Oracle; 3] = [Oracle::Local(2), Oracle::MaxGain, Oracle::Hope];
@@ -414,10 +413,7 @@ mod tests {
                 [n, 20.0, a + b, a, a.min(b), b / 2.0 - (b / 2.0).fract(), n, n - 1.0, n - 2.0, n - 3.0]
             }).collect();
             let judged = Arc::new(Judged::pack(&lists, &statistics, 10).unwrap());
-            let bleu = Bleu {
-                order: 4, tokenizer: Tokenizer::None, lowercase: false, ref_length: RefLength::Closest,
-                smoothing: Smoothing::Exp, effective_order: false, length_scale: 1.0, length_offset: 0.0,
-            };
+            let bleu = Bleu { smoothing: Smoothing::Exp, ..Bleu::default() };
             let scorer = Scorer { metric: &bleu, sign: 1.0, scale: 100.0, unit: Unit::Statistic(1) };
             let context = Context { row: vec![background; 10], count: 3.0 };
             for oracle in ORACLES {

@@ -2,10 +2,9 @@
 
 use crate::lists::Lists;
 use crate::mira_rough::Counts;
+use crate::screen::{bottom, top};
 use dragoman_base::{Error, Result};
 use dragoman_metric::Metric;
-use dragoman_metric::bleu::{Bleu, Smoothing};
-use std::any::Any;
 
 /// The statistics of all candidates, an array for each statistic of each sentence.
 #[derive(Debug)]
@@ -121,9 +120,14 @@ impl Scorer<'_> {
         self.sign * self.metric.score(sum) / self.scale * unit
     }
 
+    /// What a score is multiplied by, but for a statistic of the candidate.
+    fn factor(&self, context: &Context) -> f64 {
+        let factor = self.sign / self.scale;
+        if self.unit == Unit::Sentence { factor * (context.count + 1.0) } else { factor }
+    }
+
     /// Writes the gains of all candidates of sentence `s`, and returns by how much each may differ from
-    /// [`Self::exact`]: 0, or a tiny amount where a form without logarithms serves (30 million of them were most
-    /// of a run's time).
+    /// [`Self::exact`]: 0, or a tiny amount where the metric has approximate scores.
     pub fn all(
         &self,
         lists: &Lists,
@@ -132,11 +136,8 @@ impl Scorer<'_> {
         context: &Context,
         out: &mut Vec<f64>,
     ) -> f64 {
-        let metric: &dyn Any = self.metric;
-        if let Some(bleu) = metric.downcast_ref::<Bleu>()
-            && self.fast_bleu(bleu, lists, judged, s, context, out)
-        {
-            return 1e-11 * out.iter().fold(0.0, |most: f64, x| if x.abs() > most { x.abs() } else { most });
+        if let Some(error) = self.approximate(lists, judged, s, context, out) {
+            return error * out.iter().fold(0.0, |most: f64, x| if x.abs() > most { x.abs() } else { most });
         }
         let mut sum = Vec::new();
         out.clear();
@@ -144,184 +145,79 @@ impl Scorer<'_> {
         0.0
     }
 
-    fn fast_bleu(
+    fn approximate(
         &self,
-        bleu: &Bleu,
         lists: &Lists,
         judged: &Judged,
         s: usize,
         context: &Context,
         out: &mut Vec<f64>,
-    ) -> bool {
-        #[cfg(target_arch = "x86_64")]
-        if std::is_x86_feature_detected!("avx2") {
-            // SAFETY: the processor has just been asked.
-            return unsafe { self.fast_bleu_wide(bleu, lists, judged, s, context, out) };
+    ) -> Option<f64> {
+        let columns: Vec<&[f64]> = (0..judged.width).map(|k| judged.column(lists, s, k)).collect();
+        let error = self.metric.approximate()?.columns(&columns, &context.row, self.factor(context), out)?;
+        if let Unit::Statistic(k) = self.unit {
+            out.iter_mut().zip(columns[k]).for_each(|(x, size)| *x *= context.row[k] + size);
         }
-        self.fast_bleu_any(bleu, lists, judged, s, context, out)
+        Some(error)
     }
 
-    /// The same compiled for wider registers.
-    #[cfg(target_arch = "x86_64")]
-    #[target_feature(enable = "avx2")]
-    fn fast_bleu_wide(
+    /// Writes rough gains of all candidates of sentence `s` and returns by how much each may differ from
+    /// [`Self::exact`]; None where single precision does not serve.
+    pub(crate) fn rough(
         &self,
-        bleu: &Bleu,
-        lists: &Lists,
-        judged: &Judged,
+        counts: &Counts,
         s: usize,
         context: &Context,
-        out: &mut Vec<f64>,
-    ) -> bool {
-        self.fast_bleu_any(bleu, lists, judged, s, context, out)
-    }
-
-    /// BLEU-4 as a fourth root, for sums in which every count is positive: then no smoothing rule for missing
-    /// orders applies. False if that is not so.
-    #[allow(clippy::inline_always)] // else it would not be compiled for the caller's registers
-    #[inline(always)]
-    fn fast_bleu_any(
-        &self,
-        bleu: &Bleu,
-        lists: &Lists,
-        judged: &Judged,
-        s: usize,
-        context: &Context,
-        out: &mut Vec<f64>,
-    ) -> bool {
-        if bleu.order != 4 || judged.width != 10 || context.row.iter().any(|&x| x <= 0.0) {
-            return false;
+        out: &mut Vec<f32>,
+    ) -> Option<f64> {
+        let blocks = counts.of(s);
+        let error = self.metric.approximate()?.counts(blocks, &context.row, self.factor(context), out)?;
+        if let Unit::Statistic(k) = self.unit {
+            counts.multiply(s, k, context.row[k] as f32, out);
         }
-        let column = |k| judged.column(lists, s, k);
-        let (low, high) = match bleu.smoothing {
-            Smoothing::AddK(k) => (0.0, k),
-            Smoothing::AddAll(k) => (k, k),
-            _ => (0.0, 0.0),
-        };
-        let base = |k: usize| context.row[k] + if k == 2 || k == 6 { low } else { high };
-        roots(
-            std::array::from_fn(|n| (column(2 + n), base(2 + n))),
-            std::array::from_fn(|n| (column(6 + n), base(6 + n))),
-            out,
-        );
-        let reference =
-            (column(1), bleu.length_scale, context.row[1] * bleu.length_scale + bleu.length_offset);
-        brevity((column(0), context.row[0]), reference, out);
-        let factor = self.sign * 100.0 / self.scale;
-        match self.unit {
-            Unit::Score => out.iter_mut().for_each(|x| *x *= factor),
-            Unit::Sentence => out.iter_mut().for_each(|x| *x *= factor * (context.count + 1.0)),
-            Unit::Statistic(k) => {
-                for (x, size) in out.iter_mut().zip(column(k)) {
-                    *x *= factor * (context.row[k] + size);
-                }
-            }
-        }
-        true
+        let most = top(out).max(-bottom(out));
+        (most < 1e30).then_some(error * f64::from(most))
     }
-}
-
-/// An array and what is added to each of its numbers.
-type Shifted<'a> = (&'a [f64], f64);
-
-/// The fourth root of the product of matches over the product of totals.
-#[allow(clippy::inline_always)]
-#[inline(always)]
-fn roots(matches: [Shifted; 4], totals: [Shifted; 4], out: &mut Vec<f64>) {
-    let n = matches[0].0.len();
-    out.clear();
-    out.resize(n, 0.0);
-    let [m, t] = [matches, totals].map(|side| side.map(|(x, base)| (&x[..n], base)));
-    let at = |(x, base): (&[f64], f64), i: usize| x[i] + base;
-    for (i, root) in out.iter_mut().enumerate() {
-        let matched = (at(m[0], i) * at(m[1], i)) * (at(m[2], i) * at(m[3], i));
-        let total = (at(t[0], i) * at(t[1], i)) * (at(t[2], i) * at(t[3], i));
-        *root = (matched / total).sqrt().sqrt();
-    }
-}
-
-/// Multiplies by the brevity penalty exp(min(0, 1 − r/c)).
-#[allow(clippy::inline_always)]
-#[inline(always)]
-fn brevity(hyp: Shifted, (lengths, scale, base): (&[f64], f64, f64), out: &mut [f64]) {
-    let n = out.len();
-    let (hyps, lengths) = (&hyp.0[..n], &lengths[..n]);
-    let exponent = |i: usize| {
-        let x = 1.0 - (lengths[i] * scale + base) / (hyps[i] + hyp.1);
-        if x < 0.0 { x } else { 0.0 }
-    };
-    let shortest = (0..n).fold(0.0, |least: f64, i| if exponent(i) < least { exponent(i) } else { least });
-    if shortest < -0.5 {
-        (0..n).for_each(|i| out[i] *= exponent(i).exp());
-    } else if shortest < 0.0 {
-        (0..n).for_each(|i| out[i] *= small_exp(exponent(i)));
-    }
-}
-
-/// exp(x) for −1/2 <= x <= 0 to within 4e-15: the series of exp(x/4) up to degree 9, squared twice.
-#[allow(clippy::inline_always)]
-#[inline(always)]
-fn small_exp(x: f64) -> f64 {
-    const FACTORS: [f64; 9] = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0];
-    let y = x * 0.25;
-    let mut sum = 1.0;
-    for k in FACTORS.iter().rev() {
-        sum = 1.0 + y * (1.0 / k) * sum;
-    }
-    let square = sum * sum;
-    square * square
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::lists::tests::packed;
-    use dragoman_metric::bleu::RefLength;
-    use dragoman_metric::tokenize::Tokenizer;
+    use dragoman_metric::bleu::{Bleu, Smoothing};
     use proptest::prelude::*;
-
-    #[test]
-    fn small_exponentials() {
-        for i in 0..=1000 {
-            let x = -0.0005 * f64::from(i);
-            assert!((small_exp(x) / x.exp() - 1.0).abs() < 4e-15, "{x}");
-        }
-    }
 
     proptest! {
         #[test]
-        fn fast_gains_are_close_to_the_exact_ones(
-            matches in prop::collection::vec((0u32..30, 0u32..30, 0u32..30, 0u32..30), 1..9),
-            background in 0.01..500.0f64,
-            short in prop_oneof![0.0..40.0f64, Just(400.0)],
-            scale in 0.9..1.1f64,
-            smoothing in prop_oneof![
-                Just(Smoothing::None), Just(Smoothing::Exp), Just(Smoothing::AddK(0.7)), Just(Smoothing::AddAll(0.01))
-            ],
+        fn approximate_gains_are_close_to_the_exact_ones(
+            matches in prop::collection::vec((0u32..30, 0u32..30, 0u32..30, 0u32..30, 30u32..60), 1..40),
+            background in prop_oneof![0.1..500.0f64, 500.0..1e7f64],
+            smoothing in prop_oneof![Just(Smoothing::Exp), Just(Smoothing::AddK(0.7)), Just(Smoothing::AddAll(0.01))],
             unit in prop_oneof![Just(Unit::Score), Just(Unit::Sentence), Just(Unit::Statistic(1))],
+            sign in prop_oneof![Just(1.0), Just(-1.0)],
         ) {
-            let bleu = Bleu {
-                order: 4, tokenizer: Tokenizer::None, lowercase: false, ref_length: RefLength::Closest,
-                smoothing, effective_order: false, length_scale: scale, length_offset: 0.5,
-            };
-            let rows: Vec<f64> = matches.iter().flat_map(|&(a, b, c, d)| {
-                [40.0, 40.0 + short, a.into(), b.into(), c.into(), d.into(), 40.0, 39.0, 38.0, 37.0]
+            let bleu = Bleu { smoothing, ..Bleu::default() };
+            let rows: Vec<f64> = matches.iter().flat_map(|&(a, b, c, d, length)| {
+                let n = f64::from(length);
+                [n, 40.0, a.into(), b.into(), c.into(), d.into(), n, n - 1.0, n - 2.0, n - 3.0]
             }).collect();
             let lists = packed(&[matches.iter().map(|_| vec![]).collect()], 1);
             let judged = Judged::pack(&lists, &rows, 10).unwrap();
-            let scorer = Scorer { metric: &bleu, sign: 1.0, scale: 100.0, unit };
+            let scorer = Scorer { metric: &bleu, sign, scale: 100.0, unit };
             let context = Context { row: vec![background; 10], count: 3.0 };
-            let (mut out, mut sum) = (Vec::new(), Vec::new());
+            let (mut out, mut short, mut sum) = (Vec::new(), Vec::new(), Vec::new());
             let slack = scorer.all(&lists, &judged, 0, &context, &mut out);
+            let rough = scorer.rough(judged.counts().unwrap(), 0, &context, &mut short).unwrap();
             prop_assert!(slack > 0.0);
-            let mut nothing = context.clone();
-            nothing.row[5] = 0.0;
-            let mut plain = Vec::new();
-            prop_assert_eq!(scorer.all(&lists, &judged, 0, &nothing, &mut plain), 0.0, "rules for zeros");
-            for (i, gain) in out.iter().enumerate() {
+            for (i, (gain, short)) in out.iter().zip(&short).enumerate() {
                 let exact = scorer.exact(&lists, &judged, 0, i, &context, &mut sum);
                 prop_assert!((gain - exact).abs() <= 0.01 * slack, "{} {}", gain, exact);
+                prop_assert!((f64::from(*short) - exact).abs() <= 0.4 * rough, "{} {}", short, exact);
             }
+            let mut nothing = context.clone();
+            nothing.row[5] = 0.0;
+            prop_assert_eq!(scorer.all(&lists, &judged, 0, &nothing, &mut out), 0.0, "rules for zeros");
+            prop_assert!(scorer.rough(judged.counts().unwrap(), 0, &nothing, &mut short).is_none());
         }
     }
 }

@@ -7,8 +7,8 @@ from typing import Literal
 
 from dragoman._core import LatticePool
 from dragoman.errors import OptionError
-from dragoman.metrics import Bleu
-from dragoman.tune._learning import Select, check, native_of
+from dragoman.metrics.capability import require
+from dragoman.tune._learning import Select, check
 from dragoman.tune.base import Limits, Pool, Session
 from dragoman.types import LatticeSource, Metric, Source
 
@@ -97,11 +97,5 @@ def lattice_source(source: Source) -> LatticeSource:
 
 
 def lattice_pool(metric: Metric, references: list[list[str]]) -> LatticePool:
-    """An empty pool for BLEU on words between blanks: no other metric falls apart into n-grams of a path."""
-    native = native_of(metric)
-    if not isinstance(metric, Bleu) or metric.tokenize != "none" or native is None:
-        raise OptionError(
-            f"hope and fear are sought in lattices for BLEU on their own words: expected bleu:tokenize=none, "
-            f"found {metric.signature()}"
-        )
-    return LatticePool(native, references)
+    """An empty pool, if the metric falls apart into n-grams of a path."""
+    return LatticePool(require(metric, "linear", "the search for hope and fear in lattices"), references)

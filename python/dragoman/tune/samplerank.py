@@ -15,8 +15,10 @@ from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
+from dragoman._core import NativeMetric
 from dragoman.errors import InputError, OptionError
 from dragoman.files import read_text
+from dragoman.metrics.capability import require
 from dragoman.tune._learning import check, floats, padded
 from dragoman.tune.base import Limits, Memory, Pool, Session
 from dragoman.tune.folder import Epochs
@@ -78,7 +80,7 @@ class Ranker(Protocol):
 class Rankable(Protocol):
     """A source whose derivations can be sampled, such as our decoder over a text."""
 
-    def ranker(self, references: Sequence[Sequence[str]], lowercase: bool) -> Ranker:
+    def ranker(self, references: Sequence[Sequence[str]], metric: NativeMetric) -> Ranker:
         """Gets ready for SampleRank."""
         ...
 
@@ -116,7 +118,7 @@ class SampleRank:
     scale: float = 100.0
     """What a perfect gain is: 100 as the authors ran it, or 1. Steps and margins depend on it."""
     smooth: float = 0.01
-    """Added to all counts of BLEU."""
+    """Added to all counts of BLEU, unless the metric itself adds to counts (smooth=add-k or add-all)."""
     margin: bool = True
     """Whether m is the oracle's gain; else it is 1."""
     always: bool = False
@@ -213,14 +215,10 @@ class Chains:
     ) -> None:
         if not isinstance(source, Rankable):
             raise OptionError("SampleRank needs a source whose derivations can be sampled, such as a model's decoder")
-        if metric.name != "BLEU" or getattr(metric, "order", 4) != 4:
-            raise OptionError(f"SampleRank maximises BLEU up to 4-grams, not {metric.name}")
-        if getattr(metric, "tokenize", "none") != "none":
-            raise OptionError("SampleRank compares words as the model has them: use the metric bleu:tokenize=none")
         self.tuner, self.fixed, self.seed = tuner, fixed, seed
         self.documents = _documents(tuner.documents, len(source))
         self.chains = min(tuner.chains, len(self.documents))
-        self.ranker = source.ranker(references, bool(getattr(metric, "lowercase", False)))
+        self.ranker = source.ranker(references, require(metric, "incremental", "SampleRank"))
 
     def begin(self, now: Epochs) -> None:
         """Nothing to take up: the memory has it all."""

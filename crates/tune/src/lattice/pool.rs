@@ -3,10 +3,10 @@
 use super::plain::Plain;
 use super::product::{Lattice, Wish};
 use dragoman_base::{Error, Result};
-use dragoman_metric::bleu::Bleu;
-use dragoman_metric::matcher::Matcher;
+use dragoman_metric::capability::{Linear, Matcher, refusal};
 use dragoman_metric::{Metric, Reference};
 use rayon::prelude::*;
+use std::sync::Arc;
 
 /// From so many steps on, the lattices of a sentence are searched side by side.
 const MANY: usize = 1 << 14;
@@ -33,26 +33,38 @@ struct Sentence {
 
 /// Lattices with references.
 pub struct Pool {
-    bleu: Bleu,
+    metric: Arc<dyn Metric>,
     sentences: Vec<Sentence>,
 }
 
 impl Pool {
-    /// No lattices yet. The metric must be BLEU on words between blanks: nothing else falls apart into n-grams.
-    pub fn new(bleu: &Bleu, references: &[Vec<&str>]) -> Result<Self> {
-        let one = |lines: &Vec<&str>| {
-            let matcher = Matcher::new(bleu, lines).ok_or_else(|| {
-                Error::Invalid("lattices are searched word by word: BLEU needs tokenize=none".into())
-            })?;
-            Ok(Sentence { matcher, references: bleu.digest(lines), lattices: Vec::new() })
+    /// No lattices yet. The metric must have a linear form: nothing else falls apart along a path.
+    pub fn new(metric: Arc<dyn Metric>, references: &[Vec<&str>]) -> Result<Self> {
+        let linear = metric
+            .linear()
+            .ok_or_else(|| Error::Invalid(refusal("the search for hope and fear in lattices", "linear")))?;
+        let one = |lines: &Vec<&str>| Sentence {
+            matcher: linear.matcher(lines),
+            references: metric.digest(lines),
+            lattices: Vec::new(),
         };
-        let sentences = references.par_iter().map(one).collect::<Result<_>>()?;
-        Ok(Self { bleu: bleu.clone(), sentences })
+        let sentences = references.par_iter().map(one).collect();
+        Ok(Self { metric, sentences })
     }
 
     /// The metric.
-    pub fn bleu(&self) -> &Bleu {
-        &self.bleu
+    pub fn metric(&self) -> &dyn Metric {
+        self.metric.as_ref()
+    }
+
+    /// Its linear form.
+    pub fn linear(&self) -> &dyn Linear {
+        self.metric.linear().expect("asked for when the pool was made")
+    }
+
+    /// Longest n-gram that counts.
+    pub fn order(&self) -> usize {
+        self.linear().order()
     }
 
     /// Number of sentences.
@@ -123,7 +135,7 @@ impl Pool {
                 if found.iter().any(|path| path.arcs == arcs) {
                     continue;
                 }
-                let mut row = vec![0.0; self.bleu.width()];
+                let mut row = vec![0.0; self.metric.width()];
                 sentence.references.statistics(&lattice.text(&arcs), &mut row);
                 let model = arcs.iter().map(|&arc| scores[arc as usize]).sum();
                 found.push(Path { lattice: at, arcs, model, row });
@@ -147,7 +159,7 @@ impl Pool {
     pub fn total(&self, weights: &[f64]) -> Vec<f64> {
         let rows: Vec<Option<Path>> =
             (0..self.sentences.len()).into_par_iter().map(|s| self.best(s, weights)).collect();
-        let mut total = vec![0.0; self.bleu.width()];
+        let mut total = vec![0.0; self.metric.width()];
         for path in rows.iter().flatten() {
             total.iter_mut().zip(&path.row).for_each(|(sum, x)| *sum += x);
         }

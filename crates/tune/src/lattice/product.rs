@@ -5,7 +5,7 @@
 //! product is made once; every search in it is then one pass over its steps, exact.
 
 use super::plain::Plain;
-use dragoman_metric::matcher::Matcher;
+use dragoman_metric::capability::Matcher;
 use std::collections::HashMap;
 
 /// A step of the product: an arc after a state.
@@ -217,22 +217,9 @@ impl Lattice {
 mod tests {
     use super::*;
     use crate::lattice::plain::Builder;
-    use dragoman_metric::bleu::{Bleu, RefLength, Smoothing};
-    use dragoman_metric::tokenize::Tokenizer;
+    use dragoman_metric::bleu::Bleu;
+    use dragoman_metric::capability::Linear;
     use proptest::prelude::*;
-
-    fn bleu(order: usize) -> Bleu {
-        Bleu {
-            order,
-            tokenizer: Tokenizer::None,
-            lowercase: false,
-            ref_length: RefLength::Closest,
-            smoothing: Smoothing::None,
-            effective_order: false,
-            length_scale: 1.0,
-            length_offset: 0.0,
-        }
-    }
 
     /// All ways from the start to a node.
     fn paths(plain: &Plain, node: u32) -> Vec<Vec<u32>> {
@@ -280,7 +267,7 @@ mod tests {
                 builder.add((*tail, *head), &words.join(" "), &[7], &[f64::from(*score)]);
             }
             let lines: Vec<String> = refs.iter().map(|r| r.join(" ")).collect();
-            let matcher = Matcher::new(&bleu(order), &lines.iter().map(String::as_str).collect::<Vec<_>>()).unwrap();
+            let matcher = Bleu { order, ..Bleu::default() }.matcher(&lines.iter().map(String::as_str).collect::<Vec<_>>());
             let lattice = Lattice::new(builder.finish().unwrap(), &matcher);
             let slopes: Vec<f64> = slopes[..=order].iter().map(|slope| f64::from(*slope) / 4.0).collect();
             let wish = Wish { model: f64::from(model), gain: f64::from(gain) };

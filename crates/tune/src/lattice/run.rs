@@ -4,7 +4,6 @@ use super::pool::{Path, Pool};
 use super::product::Wish;
 use crate::mira::{Bounds, Context, Feed, Oracle, Prediction, Rules, Unit, Walk};
 use dragoman_base::{Error, Result};
-use dragoman_metric::Metric;
 
 /// The 1-best.
 const MODEL: Wish = Wish { model: 1.0, gain: 0.0 };
@@ -63,14 +62,14 @@ impl Run {
     /// The gain of a path on top of the background.
     fn gain(&self, pool: &Pool, row: &[f64]) -> f64 {
         let sum: Vec<f64> = self.background.row.iter().zip(row).map(|(a, b)| a + b).collect();
-        pool.bleu().score(&sum) / 100.0 * self.size(&sum)
+        pool.metric().score(&sum) / 100.0 * self.size(&sum)
     }
 
     /// Visits a sentence: finds its oracle and its prediction, and tells them apart.
     pub fn visit(&mut self, pool: &Pool, s: usize) {
         let factor = self.size(&self.background.row) / 100.0;
         let slopes: Vec<f64> =
-            pool.bleu().slopes(&self.background.row).iter().map(|slope| slope * factor).collect();
+            pool.linear().slopes(&self.background.row).iter().map(|slope| slope * factor).collect();
         let (plus, minus) = self.wishes;
         let mut wishes = vec![plus, minus];
         if self.rules.feed == Feed::Model && minus != MODEL {

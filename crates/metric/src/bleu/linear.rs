@@ -1,9 +1,41 @@
-//! Which n-grams of the references a growing text completes, in as few states as possible: what a search that
-//! counts matches has to remember about the words behind it.
+//! BLEU to first order, for searches over paths: what a word and a match are worth, and which n-grams of the
+//! references a growing text completes, in as few states as possible.
 
-use crate::bleu::Bleu;
+use super::{Bleu, COUNTS, HYP};
+use crate::capability::Linear;
 use crate::ngrams::{NgramTree, Words};
-use crate::tokenize::{Tokenizer, split};
+use crate::tokenize::split;
+
+impl Linear for Bleu {
+    fn order(&self) -> usize {
+        self.order
+    }
+
+    fn slopes(&self, row: &[f64]) -> Vec<f64> {
+        let (order, score) = (self.order, self.exact(row));
+        let mut longer = row.to_vec();
+        longer[HYP] += 1.0;
+        longer[COUNTS + order..].iter_mut().for_each(|total| *total += 1.0);
+        let mut slopes = vec![self.exact(&longer) - score];
+        slopes.extend((0..order).map(|n| {
+            let mut better = row.to_vec();
+            better[COUNTS + n] += 1.0;
+            self.exact(&better) - score
+        }));
+        slopes
+    }
+
+    fn matcher(&self, references: &[&str]) -> Matcher {
+        let (mut tree, mut words) = (NgramTree::new(self.order), Words::default());
+        for reference in references {
+            let line = self.prepare(reference);
+            let ids: Vec<u32> = split(&line).map(|word| words.intern(word)).collect();
+            tree.add(&ids, |_| ());
+        }
+        let states = tree.resting();
+        Matcher { bleu: self.clone(), tree, words, states }
+    }
+}
 
 /// A word that no reference has.
 const FOREIGN: u32 = u32::MAX;
@@ -21,21 +53,6 @@ pub struct Matcher {
 }
 
 impl Matcher {
-    /// For some references; None if the metric's tokens are not the words between blanks.
-    pub fn new(bleu: &Bleu, references: &[&str]) -> Option<Self> {
-        if bleu.tokenizer != Tokenizer::None {
-            return None;
-        }
-        let (mut tree, mut words) = (NgramTree::new(bleu.order), Words::default());
-        for reference in references {
-            let line = bleu.prepare(reference);
-            let ids: Vec<u32> = split(&line).map(|word| words.intern(word)).collect();
-            tree.add(&ids, |_| ());
-        }
-        let states = tree.resting();
-        Some(Self { bleu: bleu.clone(), tree, words, states })
-    }
-
     /// Longest n-gram that counts.
     pub fn order(&self) -> usize {
         self.bleu.order
@@ -63,21 +80,9 @@ impl Matcher {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bleu::{RefLength, Smoothing};
+    use crate::Metric;
+    use crate::tokenize::Tokenizer;
     use proptest::prelude::*;
-
-    fn bleu(order: usize, lowercase: bool) -> Bleu {
-        Bleu {
-            order,
-            tokenizer: Tokenizer::None,
-            lowercase,
-            ref_length: RefLength::Closest,
-            smoothing: Smoothing::None,
-            effective_order: false,
-            length_scale: 1.0,
-            length_offset: 0.0,
-        }
-    }
 
     /// All windows of the text that are windows of a reference.
     fn slow(order: usize, text: &[String], references: &[Vec<String>]) -> Vec<u32> {
@@ -94,7 +99,7 @@ mod tests {
         ) {
             let lines: Vec<String> = references.iter().map(|r| r.join(" ")).collect();
             let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
-            let matcher = Matcher::new(&bleu(order, false), &lines).unwrap();
+            let matcher = Bleu { order, ..Bleu::default() }.matcher(&lines);
             let (mut state, mut found) = (0, vec![0; order]);
             for phrase in &phrases {
                 state = matcher.walk(state, &matcher.words(&phrase.join(" ")), &mut found);
@@ -107,11 +112,27 @@ mod tests {
 
     #[test]
     fn words_are_compared_as_the_metric_does() {
-        let matcher = Matcher::new(&bleu(2, true), &["Ein Haus"]).unwrap();
+        let matcher = Bleu { order: 2, lowercase: true, ..Bleu::default() }.matcher(&["Ein Haus"]);
         let mut found = [0; 2];
         matcher.walk(0, &matcher.words("EIN  haus hoch"), &mut found);
         assert_eq!((found, matcher.order()), ([2, 1], 2));
-        let other = Bleu { tokenizer: Tokenizer::V13a, ..bleu(4, false) };
-        assert!(Matcher::new(&other, &["a"]).is_none());
+        let other = Bleu { tokenizer: Tokenizer::V13a, ..Bleu::default() };
+        assert!(Bleu::default().linear().is_some() && other.linear().is_none());
+    }
+
+    #[test]
+    fn slopes_are_derivatives_of_large_sums() {
+        for hyp in [9000.0, 12000.0] {
+            let row =
+                [hyp, 10_000.0, 6000.0, 3500.0, 2000.0, 1200.0, hyp, hyp - 500.0, hyp - 1e3, hyp - 1.5e3];
+            let (metric, found) = (Bleu::default(), Bleu::default().slopes(&row));
+            let score = metric.score(&row);
+            let brevity = if hyp < 1e4 { 1e4 / (hyp * hyp) } else { 0.0 };
+            let word = score * (brevity - row[6..].iter().map(|total| 0.25 / total).sum::<f64>());
+            let matches = row[2..6].iter().map(|count| 0.25 * score / count);
+            for (found, want) in found.iter().zip(std::iter::once(word).chain(matches)) {
+                assert!((found - want).abs() < 1e-5, "{found} {want}");
+            }
+        }
     }
 }
