@@ -383,6 +383,9 @@ class LatticePool:
     def paths(
         self, sentence: int, weights: _F64, wishes: Sequence[tuple[float, float]], slopes: _F64
     ) -> tuple[Texts, _I64, _U32, _F64]: ...
+    def seek(
+        self, sentence: int, weights: _F64, wishes: Sequence[tuple[float, float]], base: _F64, unit: float
+    ) -> tuple[Texts, _I64, _U32, _F64]: ...
     def visit(
         self,
         order: _I64,

@@ -31,6 +31,9 @@ pub trait Linear: Send + Sync {
     /// score, the word's first.
     fn slopes(&self, row: &[f64]) -> Vec<f64>;
 
+    /// The words and matches of a row by their slopes.
+    fn value(&self, slopes: &[f64], row: &[f64]) -> f64;
+
     /// Which n-grams of some references a growing text completes.
     fn matcher(&self, references: &[&str]) -> Matcher;
 }

@@ -8,7 +8,7 @@ use crate::mira::rules;
 use dragoman_base::sparse::Rows;
 use dragoman_base::{Result, Texts as BaseTexts};
 use dragoman_decode::{Lattice, System};
-use dragoman_tune::lattice::{Builder, Plain, Pool, Run, Wish, read, write};
+use dragoman_tune::lattice::{Builder, Path, Plain, Pool, Run, Wish, read, write};
 use dragoman_tune::mira::{Context, Unit, Walk};
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
@@ -84,6 +84,9 @@ fn numbers(lattice: &Lattice) -> (Vec<u32>, u32) {
 /// how many sentences could teach anything.
 type Visited<'py> =
     (Array<'py, f64>, Array<'py, f64>, u64, Array<'py, f64>, f64, Array<'py, f64>, Array<'py, f64>, usize);
+
+/// Some paths: texts, row starts, feature ids, values.
+type PathColumns<'py> = (Texts, Array<'py, i64>, Array<'py, u32>, Array<'py, f64>);
 
 /// The lattices of the sentences of a tuning text, of one or more rounds.
 #[pyclass(module = "dragoman._core")]
@@ -206,7 +209,6 @@ impl LatticePool {
 
     /// For each wish (a factor of the model score, one of the linearised gain) the best path in each of a sentence's
     /// lattices: texts and features. Paths that are best for several wishes come once.
-    #[allow(clippy::type_complexity)]
     fn paths<'py>(
         &self,
         py: Python<'py>,
@@ -214,27 +216,29 @@ impl LatticePool {
         weights: Slice<'_, f64>,
         wishes: Vec<(f64, f64)>,
         slopes: Slice<'_, f64>,
-    ) -> PyResult<(Texts, Array<'py, i64>, Array<'py, u32>, Array<'py, f64>)> {
-        if sentence >= self.inner.sentences() {
-            return Err(invalid(format!("there is no sentence {sentence}")));
-        }
+    ) -> PyResult<PathColumns<'py>> {
+        self.check(sentence)?;
         let slopes = sized(&slopes, self.inner.order() + 1, "slopes")?;
         let weights = weights.as_slice()?;
-        let wishes: Vec<Wish> = wishes.into_iter().map(|(model, gain)| Wish { model, gain }).collect();
-        let (texts, rows) = py.detach(|| {
-            let (mut texts, mut rows) = (BaseTexts::new(), Rows::default());
-            for path in self.inner.search(sentence, weights, &wishes, slopes) {
-                texts.push(&self.inner.text(sentence, &path));
-                for (column, value) in self.inner.features(sentence, &[(&path, 1.0)]) {
-                    rows.push(column, value);
-                }
-                rows.end_row();
-            }
-            (texts, rows)
-        });
-        let arrays =
-            (rows.starts.into_pyarray(py), rows.columns.into_pyarray(py), rows.values.into_pyarray(py));
-        Ok((texts.into(), arrays.0, arrays.1, arrays.2))
+        Ok(self.columns(py, sentence, || self.inner.search(sentence, weights, &wished(wishes), slopes)))
+    }
+
+    /// The 1-best path of each of a sentence's lattices and, for each wish, the best path that a search finds from there:
+    /// as `paths`, but gains are the metric's own on top of `base`, times `unit`.
+    fn seek<'py>(
+        &self,
+        py: Python<'py>,
+        sentence: usize,
+        weights: Slice<'_, f64>,
+        wishes: Vec<(f64, f64)>,
+        base: Slice<'_, f64>,
+        unit: f64,
+    ) -> PyResult<PathColumns<'py>> {
+        self.check(sentence)?;
+        let base = sized(&base, self.inner.metric().width(), "statistics")?;
+        let weights = weights.as_slice()?;
+        let worth = self.inner.worth(base, unit);
+        Ok(self.columns(py, sentence, || self.inner.seek(sentence, weights, &wished(wishes), &worth)))
     }
 
     /// A pass of MIRA over some sentences.
@@ -294,5 +298,40 @@ impl LatticePool {
             run.met.1.into_pyarray(py),
             run.telling,
         ))
+    }
+}
+
+fn wished(wishes: Vec<(f64, f64)>) -> Vec<Wish> {
+    wishes.into_iter().map(|(model, gain)| Wish { model, gain }).collect()
+}
+
+impl LatticePool {
+    fn check(&self, sentence: usize) -> PyResult<()> {
+        if sentence < self.inner.sentences() {
+            return Ok(());
+        }
+        Err(invalid(format!("there is no sentence {sentence}")))
+    }
+
+    /// Texts and features of paths.
+    fn columns<'py>(
+        &self,
+        py: Python<'py>,
+        sentence: usize,
+        find: impl FnOnce() -> Vec<Path> + Send,
+    ) -> PathColumns<'py> {
+        let (texts, rows) = py.detach(|| {
+            let (mut texts, mut rows) = (BaseTexts::new(), Rows::default());
+            for path in find() {
+                texts.push(&self.inner.text(sentence, &path));
+                for (column, value) in self.inner.features(sentence, &[(&path, 1.0)]) {
+                    rows.push(column, value);
+                }
+                rows.end_row();
+            }
+            (texts, rows)
+        });
+        let starts = rows.starts.into_pyarray(py);
+        (texts.into(), starts, rows.columns.into_pyarray(py), rows.values.into_pyarray(py))
     }
 }

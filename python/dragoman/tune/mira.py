@@ -57,9 +57,9 @@ class Mira:
     """Online: how many of the model's best candidates hope and the predictions look at; 0 is all. A list of 50,000 for
     `mb` and 500 for the rest (Eidelman 2012) is `--size 50000` with near=500."""
     space: Literal["list", "lattice"] = "list"
-    """Online: where oracle and prediction are looked for. In a `lattice` they are the best paths under BLEU to first
-    order, found by dynamic programming; `lu` needs a list."""
-    density: float = 50.0
+    """Online: where oracle and prediction are looked for. In a `lattice` they are the best paths that a
+    search with dynamic programming and a beam finds for BLEU itself; `lu` needs a list."""
+    density: float = 100.0
     """Arcs for each source word that such a lattice keeps; 0 keeps all."""
     epochs: int = 20
     average: bool = True

@@ -22,7 +22,7 @@ _WISHES = {
 
 
 class Paths:
-    """Lists of up to three paths: the 1-best, the oracle and the prediction under first-order gains."""
+    """Lists of up to three paths: the 1-best, the oracle and the prediction."""
 
     def __init__(self, source: Source, references: Sequence[Sequence[str]], metric: Metric, tuner: Mira) -> None:
         self.source, self.references, self.metric, self.tuner = lattice_source(source), references, metric, tuner
@@ -42,14 +42,11 @@ class Paths:
         pool = lattice_pool(metric, references)
         add(pool, 0, [0], found)
         values = padded(np.asarray(weights.values), len(names))
-        first = _WISHES["pb"]
-        best, *_ = pool.paths(0, values, [first], np.zeros(pool.order + 1))
-        texts, starts, columns, rows = best, np.zeros(1, dtype=np.int64), np.zeros(0, dtype=np.uint32), np.zeros(0)
-        if len(best):
-            row = metric.prepare(references).statistics(Hypotheses.one_each(best))[0]
-            total = row if others is None else others + row
-            slopes = pool.slopes(total) * (unit(total) / metric.scale)
-            wishes = [first, _WISHES[self.tuner.oracle], _WISHES[self.tuner.prediction]]
-            texts, starts, columns, rows = pool.paths(0, values, wishes, slopes)
+        base = np.zeros(metric.width) if others is None else others
+        texts, starts, columns, rows = pool.seek(0, values, [], base, 0.0)
+        if len(texts):
+            total = base + metric.prepare(references).statistics(Hypotheses.one_each(texts))[0]
+            wishes = [_WISHES[self.tuner.oracle], _WISHES[self.tuner.prediction]]
+            texts, starts, columns, rows = pool.seek(0, values, wishes, base, unit(total))
         ends = np.array([0, len(texts)], dtype=np.int64)
         return Candidates(Texts([str(sentence)]), ends, texts, Features(names, starts, columns, rows))

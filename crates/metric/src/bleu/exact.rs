@@ -2,9 +2,8 @@
 
 use super::{Bleu, COUNTS, HYP, REF, Smoothing};
 use crate::Reference;
-use crate::ngrams::{NgramTree, Words};
+use crate::ngrams::{Limits, NgramTree, Words};
 use crate::tokenize::split;
-use rustc_hash::FxHashMap;
 
 impl Bleu {
     fn brevity_penalty(&self, row: &[f64]) -> f64 {
@@ -66,7 +65,7 @@ pub(super) struct Digest {
     vocabulary: Words,
     tree: NgramTree,
     /// How often each n-gram may match: its largest count in any one reference.
-    limits: Vec<u32>,
+    limits: Limits,
     lengths: Vec<i64>,
 }
 
@@ -75,7 +74,7 @@ impl Digest {
         let mut digest = Self {
             vocabulary: Words::default(),
             tree: NgramTree::new(bleu.order),
-            limits: Vec::new(),
+            limits: Limits::default(),
             lengths: Vec::with_capacity(references.len()),
             bleu,
         };
@@ -89,13 +88,7 @@ impl Digest {
         let line = self.bleu.prepare(reference);
         let ids: Vec<u32> = split(&line).map(|word| self.vocabulary.intern(word)).collect();
         self.lengths.push(ids.len() as i64);
-        let mut counts: FxHashMap<u32, u32> = FxHashMap::default();
-        self.tree.add(&ids, |node| *counts.entry(node).or_default() += 1);
-        self.limits.resize(self.tree.len(), 0);
-        for (node, count) in counts {
-            let limit = &mut self.limits[node as usize];
-            *limit = (*limit).max(count);
-        }
+        self.limits.add(&mut self.tree, &ids);
     }
 }
 
@@ -104,11 +97,11 @@ impl Reference for Digest {
         let order = self.bleu.order;
         let line = self.bleu.prepare(hypothesis);
         let mut length = 0usize;
-        let mut used = vec![0u32; self.limits.len()];
+        let mut used = vec![0u32; self.limits.0.len()];
         let words = split(&line).inspect(|_| length += 1).map(|word| self.vocabulary.get(word));
         self.tree.matches(words, |node, n| {
             let used = &mut used[node as usize];
-            if *used < self.limits[node as usize] {
+            if *used < self.limits.0[node as usize] {
                 *used += 1;
                 row[COUNTS + n - 1] += 1.0;
             }

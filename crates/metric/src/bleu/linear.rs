@@ -3,7 +3,7 @@
 
 use super::{Bleu, COUNTS, HYP};
 use crate::capability::Linear;
-use crate::ngrams::{NgramTree, Words};
+use crate::ngrams::{Limits, NgramTree, Words};
 use crate::tokenize::split;
 
 impl Linear for Bleu {
@@ -25,15 +25,26 @@ impl Linear for Bleu {
         slopes
     }
 
+    fn value(&self, slopes: &[f64], row: &[f64]) -> f64 {
+        let matches = slopes[1..].iter().zip(&row[COUNTS..]).map(|(slope, count)| slope * count);
+        slopes[0] * row[HYP] + matches.sum::<f64>()
+    }
+
     fn matcher(&self, references: &[&str]) -> Matcher {
         let (mut tree, mut words) = (NgramTree::new(self.order), Words::default());
+        let mut limits = Limits::default();
         for reference in references {
             let line = self.prepare(reference);
             let ids: Vec<u32> = split(&line).map(|word| words.intern(word)).collect();
-            tree.add(&ids, |_| ());
+            limits.add(&mut tree, &ids);
         }
-        let states = tree.resting();
-        Matcher { bleu: self.clone(), tree, words, states }
+        let (states, limits) = (tree.resting(), limits.0);
+        let mut slots = vec![0];
+        slots.extend(limits.iter().scan(0, |sum, &limit| {
+            *sum += limit;
+            Some(*sum)
+        }));
+        Matcher { bleu: self.clone(), tree, words, states, slots }
     }
 }
 
@@ -50,7 +61,12 @@ pub struct Matcher {
     words: Words,
     /// For each n-gram of the tree, the state that a text is in that ends with it.
     states: Vec<u32>,
+    /// An n-gram has a slot for each time that it may count; its slots are from here up to the next's.
+    slots: Vec<u32>,
 }
+
+/// Which n-grams of the references a text has used up: a bit for each slot.
+pub type Used = [u64];
 
 impl Matcher {
     /// Longest n-gram that counts.
@@ -62,6 +78,36 @@ impl Matcher {
     pub fn words(&self, phrase: &str) -> Vec<u32> {
         let line = self.bleu.prepare(phrase);
         split(&line).map(|word| self.words.get(word).unwrap_or(FOREIGN)).collect()
+    }
+
+    /// Numbers that [`Used`] takes.
+    pub fn used(&self) -> usize {
+        (self.slots.last().map_or(0, |&count| count as usize)).div_ceil(64)
+    }
+
+    /// Uses a slot of an n-gram; false if none is left.
+    fn take(&self, node: u32, used: &mut Used) -> bool {
+        let free = (self.slots[node as usize]..self.slots[node as usize + 1])
+            .find(|&slot| used[slot as usize / 64] & (1 << (slot % 64)) == 0);
+        if let Some(slot) = free {
+            used[slot as usize / 64] |= 1 << (slot % 64);
+        }
+        free.is_some()
+    }
+
+    /// As [`Matcher::walk`], but n-grams count no more often than a reference has them: `used` says which the text has
+    /// already, and then which it has with these words.
+    pub fn walk_clipped(&self, mut state: u32, words: &[u32], used: &mut Used, matches: &mut [u32]) -> u32 {
+        for &word in words {
+            let node = if word == FOREIGN { 0 } else { self.tree.step(state, word) };
+            let mut gram = node;
+            while gram != 0 {
+                matches[self.tree.depth(gram) - 1] += u32::from(self.take(gram, used));
+                gram = self.tree.shorter(gram);
+            }
+            state = self.states[node as usize];
+        }
+        state
     }
 
     /// Appends words to a text in `state`: adds the n-grams that they complete to `matches` (those of order 1 first),
@@ -107,6 +153,33 @@ mod tests {
                 prop_assert!(matcher.tree.depth(state) < order && matcher.states[state as usize] == state);
             }
             prop_assert_eq!(found, slow(order, &phrases.concat(), &references));
+        }
+    }
+
+    proptest! {
+        /// Clipped matches, phrase by phrase, are those of the exact form.
+        #[test]
+        fn clipped_matches_are_those_of_the_metric(
+            references in prop::collection::vec(prop::collection::vec("[a-c]", 0..30), 1..3),
+            phrases in prop::collection::vec(prop::collection::vec("[a-d]", 0..4), 0..12),
+            order in 1usize..6,
+        ) {
+            let bleu = Bleu { order, ..Bleu::default() };
+            let lines: Vec<String> = references.iter().map(|r| r.join(" ")).collect();
+            let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+            let matcher = bleu.matcher(&lines);
+            let (mut state, mut found, mut used) = (0, vec![0; order], vec![0; matcher.used()]);
+            let (mut free, mut unclipped) = (0, vec![0; order]);
+            for phrase in &phrases {
+                let words = matcher.words(&phrase.join(" "));
+                state = matcher.walk_clipped(state, &words, &mut used, &mut found);
+                free = matcher.walk(free, &words, &mut unclipped);
+                prop_assert_eq!(state, free);
+            }
+            let mut row = vec![0.0; bleu.width()];
+            bleu.digest(&lines).statistics(&phrases.concat().join(" "), &mut row);
+            let found: Vec<f64> = found.into_iter().map(f64::from).collect();
+            prop_assert_eq!(&found[..], &row[COUNTS..COUNTS + order]);
         }
     }
 

@@ -2,6 +2,7 @@
 
 use super::plain::Plain;
 use super::product::{Lattice, Wish};
+use super::seek::{Found, Seeker, Worth};
 use dragoman_base::{Error, Result};
 use dragoman_metric::capability::{Linear, Matcher, refusal};
 use dragoman_metric::{Metric, Reference};
@@ -55,6 +56,12 @@ impl Pool {
     /// The metric.
     pub fn metric(&self) -> &dyn Metric {
         self.metric.as_ref()
+    }
+
+    /// What rows are worth on top of a sum, in a unit.
+    pub fn worth<'a>(&'a self, base: &'a [f64], unit: f64) -> Worth<'a> {
+        // A metric with a linear form is BLEU so far: higher is better, up to 100.
+        Worth { metric: self.metric(), linear: self.linear(), sign: 1.0, scale: 100.0, base, unit }
     }
 
     /// Its linear form.
@@ -149,9 +156,38 @@ impl Pool {
         lattices.iter().enumerate().flat_map(one).collect()
     }
 
+    /// The 1-best path of each lattice of a sentence and, for each wish, the best path that a search finds from there
+    /// under the true metric. Paths that are best for several wishes come once.
+    pub fn seek(&self, s: usize, weights: &[f64], wishes: &[Wish], worth: &Worth<'_>) -> Vec<Path> {
+        let sentence = &self.sentences[s];
+        let one = |(at, (_, lattice)): (usize, &(u32, Lattice))| {
+            let mut scores = Vec::new();
+            lattice.scores(weights, &mut scores);
+            let (matcher, references) = (&sentence.matcher, sentence.references.as_ref());
+            let seeker = Seeker { lattice, matcher, references, scores: &scores };
+            let mut found: Vec<Path> = Vec::new();
+            let Some(first) = seeker.best(worth.base.len()) else { return found };
+            let mut push = |Found { arcs, model, row }| {
+                if !found.iter().any(|path| path.arcs == arcs) {
+                    found.push(Path { lattice: at, arcs, model, row });
+                }
+            };
+            push(first.clone());
+            for &wish in wishes {
+                push(seeker.seek(wish, worth, &first));
+            }
+            found
+        };
+        let lattices = &sentence.lattices;
+        if lattices.len() > 1 && lattices.iter().map(|(_, l)| l.steps()).sum::<usize>() >= MANY {
+            return lattices.par_iter().enumerate().flat_map_iter(one).collect();
+        }
+        lattices.iter().enumerate().flat_map(one).collect()
+    }
+
     /// The 1-best path of a sentence: of all its lattices, the first with the largest model score.
     pub fn best(&self, s: usize, weights: &[f64]) -> Option<Path> {
-        let found = self.search(s, weights, &[Wish { model: 1.0, gain: 0.0 }], &[]);
+        let found = self.search(s, weights, &[Wish::MODEL], &[]);
         found.into_iter().reduce(|best, next| if next.model > best.model { next } else { best })
     }
 

@@ -5,9 +5,6 @@ use super::product::Wish;
 use crate::mira::{Bounds, Context, Feed, Oracle, Prediction, Rules, Unit, Walk};
 use dragoman_base::{Error, Result};
 
-/// The 1-best.
-const MODEL: Wish = Wish { model: 1.0, gain: 0.0 };
-
 /// A run of MIRA: weights, their average, and the background of earlier oracles.
 pub struct Run {
     rules: Rules,
@@ -44,13 +41,13 @@ impl Run {
         let minus = match rules.prediction {
             Prediction::Fear => Wish { model: 1.0, gain: -1.0 },
             Prediction::MaxCost => Wish { model: 0.0, gain: -1.0 },
-            Prediction::Model => MODEL,
+            Prediction::Model => Wish::MODEL,
         };
         let met = (vec![0.0; background.row.len()], vec![0.0; background.row.len()]);
         Ok(Self { rules, wishes: (plus, minus), unit, bounds, walk, background, met, telling: 0 })
     }
 
-    /// What a change of the score is multiplied by, for the sum of the background and a sentence.
+    /// What scores are multiplied by, for the sum of the background and the 1-best path.
     fn size(&self, sum: &[f64]) -> f64 {
         match self.unit {
             Unit::Score => 1.0,
@@ -59,24 +56,14 @@ impl Run {
         }
     }
 
-    /// The gain of a path on top of the background.
-    fn gain(&self, pool: &Pool, row: &[f64]) -> f64 {
-        let sum: Vec<f64> = self.background.row.iter().zip(row).map(|(a, b)| a + b).collect();
-        pool.metric().score(&sum) / 100.0 * self.size(&sum)
-    }
-
     /// Visits a sentence: finds its oracle and its prediction, and tells them apart.
     pub fn visit(&mut self, pool: &Pool, s: usize) {
-        let factor = self.size(&self.background.row) / 100.0;
-        let slopes: Vec<f64> =
-            pool.linear().slopes(&self.background.row).iter().map(|slope| slope * factor).collect();
+        let Some(best) = pool.best(s, &self.walk.weights) else { return };
+        let sum: Vec<f64> = self.background.row.iter().zip(&best.row).map(|(a, b)| a + b).collect();
+        let worth = pool.worth(&self.background.row, self.size(&sum));
         let (plus, minus) = self.wishes;
-        let mut wishes = vec![plus, minus];
-        if self.rules.feed == Feed::Model && minus != MODEL {
-            wishes.push(MODEL);
-        }
-        let paths = pool.search(s, &self.walk.weights, &wishes, &slopes);
-        let gains: Vec<f64> = paths.iter().map(|path| self.gain(pool, &path.row)).collect();
+        let paths = pool.seek(s, &self.walk.weights, &[plus, minus], &worth);
+        let gains: Vec<f64> = paths.iter().map(|path| worth.gain(&path.row)).collect();
         let (Some(plus), Some(minus)) = (choose(plus, &paths, &gains), choose(minus, &paths, &gains)) else {
             return;
         };
@@ -89,7 +76,7 @@ impl Run {
         self.learn(pool, s, plus, minus);
         let fed = match self.rules.feed {
             Feed::Oracle => plus,
-            Feed::Model => choose(MODEL, &paths, &gains).unwrap_or(plus),
+            Feed::Model => choose(Wish::MODEL, &paths, &gains).unwrap_or(plus),
         };
         self.background.row.iter_mut().for_each(|x| *x *= self.rules.decay);
         add(&mut self.background.row, &fed.0.row);
