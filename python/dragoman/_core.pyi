@@ -17,6 +17,7 @@ __all__ = [
     "CorpusCleaner",
     "JudgedLists",
     "LatticePool",
+    "Learner",
     "LinePool",
     "LineWriter",
     "LmMixture",
@@ -241,6 +242,8 @@ class CandidateLists:
     def __new__(
         cls, groups: _I64, starts: _I64, columns: npt.NDArray[np.uint32], values: _F64, width: int
     ) -> CandidateLists: ...
+    @staticmethod
+    def renumbered(groups: _I64, starts: _I64, columns: _U32, values: _F64) -> tuple[CandidateLists, _U32]: ...
     def __len__(self) -> int: ...
     def best(self, weights: _F64) -> _I64: ...
     def sentence_counts(self) -> _I64: ...
@@ -265,27 +268,13 @@ class CandidateLists:
     def pair_loss(
         self, starts: _I64, better: _I64, worse: _I64, weights: _F64, start: _F64, *, l2: float, pull: float
     ) -> tuple[float, _F64]: ...
+    # `options`: the fields objective, gamma, sharpness, factor, reduce, batch and lazy of `tune.online.Online`.
     def online_epoch(
-        self,
-        gains: _F64,
-        starts: _I64,
-        better: _I64,
-        worse: _I64,
-        order: _I64,
-        weights: _F64,
-        squares: _F64,
-        sums: _F64,
-        time: int,
-        lower: _F64,
-        upper: _F64,
-        movable: npt.NDArray[np.bool_],
-        *,
-        objective: tuple[str, list[float]],
-        updater: tuple[str, list[float]],
-        batch: int,
-        factor: float,
-        mean: bool,
-    ) -> tuple[_F64, _F64, _F64, int, float]: ...
+        self, learner: Learner, gains: _F64, pairs: tuple[_I64, _I64, _I64], order: _I64, options: object
+    ) -> float: ...
+    def gradient(
+        self, gains: _F64, pairs: tuple[_I64, _I64, _I64], weights: _F64, options: object
+    ) -> tuple[_F64, float]: ...
     def fit_risk(
         self,
         weights: _F64,
@@ -313,6 +302,35 @@ class CandidateLists:
         gamma: float,
         l2: float,
     ) -> tuple[float, _F64]: ...
+
+@final
+class Learner:
+    """Weights that learn from gradients; a step costs what its gradient touches."""
+
+    # `options`: the fields updater, rate, epsilon, l1, prior, c, min_count and average of `tune.online.Online`.
+    def __new__(
+        cls,
+        options: object,
+        weights: _F64,
+        *,
+        squares: _F64 | None = None,
+        sums: _F64 | None = None,
+        counts: _I64 | None = None,
+        time: int = 0,
+        watch: bool = False,
+    ) -> Learner: ...
+    def bound(self, columns: _U32, lower: _F64, upper: _F64) -> None: ...
+    def step(self, columns: _U32, gradient: _F64, loss: float, seen: _I64 | None = None) -> None: ...
+    def values(self, columns: _U32) -> _F64: ...
+    def changes(self) -> tuple[_U32, _F64]: ...
+    def weights(self) -> _F64: ...
+    def squares(self) -> _F64: ...
+    def sums(self) -> _F64: ...
+    def counts(self) -> _I64: ...
+    @property
+    def time(self) -> int: ...
+    def mean(self) -> _F64: ...
+    def restart(self) -> None: ...
 
 @final
 class JudgedLists:

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from dragoman import nbest
+from dragoman._core import CandidateLists, Learner
 from dragoman.errors import InputError, OptionError, TuningError
 from dragoman.metrics import Bleu, External
 from dragoman.testing import planted_pool
@@ -19,10 +20,8 @@ from dragoman.tune import Judged, Mert, Mira, Online, Plan, Pool, Pro, TunedSour
 from dragoman.tune.base import Limits, Memory
 from dragoman.tune.contexts import before
 from dragoman.tune.folder import Folder
-from dragoman.tune.fresh import _renumbered
 from dragoman.tune.growing import GrowingPool
 from dragoman.tune.mert import MertSession
-from dragoman.tune.updaters import AdaGrad, Arow, PassiveAggressive, Sgd, updater_of
 from dragoman.types import F64, Candidates, Features, Hypotheses, Names, Texts, Weights
 
 METRIC = External("quality")
@@ -269,27 +268,36 @@ def test_gains_are_counted_in_words_on_top_of_the_latest_translations() -> None:
         before(Mira(), {}, 3, 1)
 
 
+ALL = np.arange(4, dtype=np.uint32)
+
+
 def test_updaters_follow_their_formulas() -> None:
     rng = np.random.default_rng(0)
     w, gradients = rng.normal(size=4), rng.normal(size=(3, 4)) * np.array([1, 1, 0, 1])
-    ada, total, expected = AdaGrad(0.1, 0.0, 0.3), np.zeros(4), w.copy()
-    moved = w.copy()
+    total, expected = np.zeros(4), w.copy()
+    ada = Learner(Online(rate=0.1, l1=0.3), w)
     for g in gradients:
-        moved = ada.apply(moved, g, 0.0)
+        ada.step(ALL, g, 0.0)
         total += g**2
         for j in range(4):
             if total[j]:
                 rate = 0.1 / np.sqrt(total[j])
                 x = expected[j] - rate * g[j]
                 expected[j] = np.sign(x) * max(abs(x) - 0.3 * rate, 0.0)
+    moved = ada.weights()
     np.testing.assert_allclose(moved, expected)
     assert moved[2] == w[2]
     g = gradients[0]
-    np.testing.assert_allclose(Sgd(0.5).apply(w, g, 0.0), w - 0.5 * g)
-    np.testing.assert_allclose(Arow(0.5, 2.0).apply(w, g, 0.0), w - 0.5 * g / (2.0 + g**2))
-    np.testing.assert_allclose(PassiveAggressive(9.0).apply(w, g, 0.7), w - 0.7 / (g @ g) * g)
-    np.testing.assert_allclose(PassiveAggressive(0.01).apply(w, g, 0.7), w - 0.01 * g)
-    assert isinstance(updater_of(Online(updater="arow")), Arow)
+
+    def after(options: Online, loss: float) -> F64:
+        learner = Learner(options, w)
+        learner.step(ALL, g, loss)
+        return learner.weights()
+
+    np.testing.assert_allclose(after(Online(updater="sgd", rate=0.5), 0.0), w - 0.5 * g)
+    np.testing.assert_allclose(after(Online(updater="arow", rate=0.5, prior=2.0), 0.0), w - 0.5 * g / (2.0 + g**2))
+    np.testing.assert_allclose(after(Online(updater="passive-aggressive", c=9.0), 0.7), w - 0.7 / (g @ g) * g)
+    np.testing.assert_allclose(after(Online(updater="passive-aggressive", c=0.01), 0.7), w - 0.01 * g)
 
 
 def test_fixed_weights_stay_and_unknown_ones_are_named() -> None:
@@ -431,11 +439,18 @@ def test_no_sum_depends_on_the_numbers_of_features() -> None:
     rng = np.random.default_rng(3)
     columns = rng.integers(0, 40, 300).astype(np.uint32)
     other = rng.permutation(1000).astype(np.uint32)
-    met, local = _renumbered(columns)
-    again, same = _renumbered(other[columns])
-    assert np.array_equal(met[local], columns)
-    assert np.array_equal(local, same)
-    assert np.array_equal(other[met], again)
+    groups, starts = np.array([0, 8, 20], dtype=np.int64), np.arange(0, 301, 15, dtype=np.int64)
+    cells, gains = rng.normal(size=300), rng.normal(size=20)
+    lists, met = CandidateLists.renumbered(groups, starts, columns, cells)
+    again, moved = CandidateLists.renumbered(groups, starts, other[columns], cells)
+    assert met.tolist() == list(dict.fromkeys(columns.tolist()))
+    assert np.array_equal(other[met], moved)
+    none = np.zeros(0, dtype=np.int64)
+    pairs, options = (np.zeros(3, dtype=np.int64), none, none), Online(objective="expected")
+    weights = rng.normal(size=len(met))
+    one, same = (made.gradient(gains, pairs, weights, options) for made in (lists, again))
+    assert np.array_equal(one[0], same[0])
+    assert one[1] == same[1] > 0
 
 
 def test_l2_pulls_to_the_start_of_the_run_in_every_round(monkeypatch: pytest.MonkeyPatch) -> None:

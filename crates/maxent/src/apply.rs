@@ -8,9 +8,9 @@ use crate::{ORIENTATIONS, SIDES};
 use dragoman_base::random::{Rng, stream};
 use dragoman_base::{Error, Result, Texts};
 use dragoman_classes::Classes;
+use dragoman_optim::lbfgs;
 use dragoman_rules::table::Rule;
 use dragoman_rules::{Builder, LOWEST, Table};
-use dragoman_tune::lbfgs;
 use rayon::prelude::*;
 use std::path::PathBuf;
 

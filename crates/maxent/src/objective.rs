@@ -5,7 +5,7 @@
 //! bounds do not depend on threads, and blocks are summed in order.
 
 use crate::ORIENTATIONS;
-use dragoman_tune::lbfgs::Objective;
+use dragoman_optim::lbfgs::Objective;
 use rayon::prelude::*;
 
 /// Examples that one task looks at.

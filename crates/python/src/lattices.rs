@@ -8,8 +8,9 @@ use crate::mira::rules;
 use dragoman_base::sparse::Rows;
 use dragoman_base::{Result, Texts as BaseTexts};
 use dragoman_decode::{Lattice, System};
+use dragoman_optim::Memory;
 use dragoman_tune::lattice::{Builder, Path, Plain, Pool, Run, Wish, read, write};
-use dragoman_tune::mira::{Context, Unit, Walk};
+use dragoman_tune::mira::{Context, Unit, learner};
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
@@ -276,7 +277,6 @@ impl LatticePool {
         let all = |array: &Slice<'_, f64>| {
             sized(array, width, "numbers, one for each feature").map(<[f64]>::to_vec)
         };
-        let walk = Walk { weights: all(&weights)?, drift: all(&drift)?, updates };
         let row = sized(&background, self.inner.metric().width(), "statistics")?.to_vec();
         let unit = match unit {
             "score" => Unit::Score,
@@ -284,14 +284,16 @@ impl LatticePool {
             "length" => Unit::Statistic(1),
             _ => return Err(invalid(format!("expected score, sentence or length, found `{unit}`"))),
         };
-        let rules = rules(oracle, prediction, 1, c, decay, feed)?;
-        let mut run = Run::new(rules, unit, (all(&lower)?, all(&upper)?), walk, Context { row, count })
-            .map_err(to_py)?;
+        let rules = rules(oracle, prediction, 1, decay, feed)?;
+        let bounds = (all(&lower)?, all(&upper)?);
+        let learner = learner(c, &bounds, (all(&weights)?, all(&drift)?, updates));
+        let mut run = Run::new(rules, unit, learner, Context { row, count }).map_err(to_py)?;
         py.detach(|| order.iter().for_each(|&s| run.visit(&self.inner, s)));
+        let Memory { weights, sums, time, .. } = run.learner.memory();
         Ok((
-            run.walk.weights.into_pyarray(py),
-            run.walk.drift.into_pyarray(py),
-            run.walk.updates,
+            PyArray1::from_slice(py, weights),
+            PyArray1::from_slice(py, sums),
+            *time,
             run.background.row.into_pyarray(py),
             run.background.count,
             run.met.0.into_pyarray(py),

@@ -1,9 +1,10 @@
 //! Learning on packed candidate lists: pairs, logistic ranking, online updates, risk.
 
 use crate::errors::{invalid, to_py};
-use dragoman_tune::lbfgs::{Options, Outcome};
+use crate::learner::Learner;
+use dragoman_optim::lbfgs::{Options, Outcome};
 use dragoman_tune::lists::Lists;
-use dragoman_tune::online::{self, Epoch, Learner, Objective, Updater};
+use dragoman_tune::online::{self, Epoch, Objective};
 use dragoman_tune::pairs::{self, Pairs, Penalty, Sampling};
 use dragoman_tune::risk::{self, Payoff, Risk};
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1, PyReadonlyArray2};
@@ -101,6 +102,23 @@ impl CandidateLists {
         Ok(Self { inner: Arc::new(lists) })
     }
 
+    /// Packs rows in which few of all features are; these are numbered anew in the order in which they come, which
+    /// does not depend on their own numbers. Gives the lists and the features' own numbers.
+    #[staticmethod]
+    fn renumbered<'py>(
+        py: Python<'py>,
+        groups: Slice<'py, i64>,
+        starts: Slice<'py, i64>,
+        columns: Slice<'py, u32>,
+        values: Slice<'py, f64>,
+    ) -> PyResult<(Self, Array<'py, u32>)> {
+        let (groups, starts) = (groups.as_slice()?, starts.as_slice()?);
+        let (columns, values) = (columns.as_slice()?, values.as_slice()?);
+        let (lists, met) =
+            py.detach(|| Lists::pack_renumbered(groups, starts, columns, values)).map_err(to_py)?;
+        Ok((Self { inner: Arc::new(lists) }, met.into_pyarray(py)))
+    }
+
     /// Number of sentences.
     fn __len__(&self) -> usize {
         self.inner.sentences()
@@ -186,58 +204,36 @@ impl CandidateLists {
         Ok((value, gradient.into_pyarray(py)))
     }
 
-    /// One epoch of online learning: (weights, squares, sums, time, loss). Objective and updater are a name and
-    /// numbers; see `dragoman.tune.online`.
-    #[allow(clippy::too_many_arguments, clippy::type_complexity)]
-    #[pyo3(signature = (gains, starts, better, worse, order, weights, squares, sums, time, lower, upper, movable, *, objective, updater, batch, factor, mean))]
-    fn online_epoch<'py>(
+    /// One epoch of online learning over the sentences of `order`; returns the loss. `pairs` is what `sample_pairs`
+    /// gives, `options` has the fields of `dragoman.tune.online.Online`.
+    fn online_epoch(
+        &self,
+        py: Python<'_>,
+        mut learner: PyRefMut<'_, Learner>,
+        gains: Slice<'_, f64>,
+        pairs: PairArrays<'_>,
+        order: Slice<'_, i64>,
+        options: LossOptions,
+    ) -> PyResult<f64> {
+        let (pairs, order) = (self.pairs(&pairs.0, &pairs.1, &pairs.2)?, self.order(&order)?);
+        let epoch = options.epoch(&self.inner, self.gains(&gains)?, &pairs)?;
+        let learner = &mut learner.inner;
+        Ok(py.detach(|| online::pass(&epoch, learner, &order)))
+    }
+
+    /// The gradient of the loss of all sentences together at `weights`, and the loss.
+    fn gradient<'py>(
         &self,
         py: Python<'py>,
         gains: Slice<'py, f64>,
-        starts: Slice<'py, i64>,
-        better: Slice<'py, i64>,
-        worse: Slice<'py, i64>,
-        order: Slice<'py, i64>,
+        pairs: PairArrays<'py>,
         weights: Slice<'py, f64>,
-        squares: Slice<'py, f64>,
-        sums: Slice<'py, f64>,
-        time: u64,
-        lower: Slice<'py, f64>,
-        upper: Slice<'py, f64>,
-        movable: Slice<'py, bool>,
-        objective: (String, Vec<f64>),
-        updater: (String, Vec<f64>),
-        batch: usize,
-        factor: f64,
-        mean: bool,
-    ) -> PyResult<(Array<'py, f64>, Array<'py, f64>, Array<'py, f64>, u64, f64)> {
-        let pairs = self.pairs(&starts, &better, &worse)?;
-        let order = self.order(&order)?;
-        let sums = sums.as_slice()?.to_vec();
-        if !sums.is_empty() && sums.len() != self.inner.width() {
-            return Err(invalid("expected a sum for each feature, or none"));
-        }
-        let mut learner = Learner {
-            weights: self.weights(&weights)?.to_vec(),
-            squares: self.weights(&squares)?.to_vec(),
-            sums,
-            time,
-        };
-        let epoch = Epoch {
-            lists: &self.inner,
-            gains: self.gains(&gains)?,
-            pairs: &pairs,
-            objective: objective_of(&objective)?,
-            updater: updater_of(&updater)?,
-            batch,
-            factor,
-            mean,
-            bounds: (self.weights(&lower)?, self.weights(&upper)?),
-            movable: sized(&movable, self.inner.width(), "marks")?,
-        };
-        let loss = py.detach(|| online::pass(&epoch, &mut learner, &order));
-        let Learner { weights, squares, sums, time } = learner;
-        Ok((weights.into_pyarray(py), squares.into_pyarray(py), sums.into_pyarray(py), time, loss))
+        options: LossOptions,
+    ) -> PyResult<(Array<'py, f64>, f64)> {
+        let (pairs, weights) = (self.pairs(&pairs.0, &pairs.1, &pairs.2)?, self.weights(&weights)?);
+        let epoch = options.epoch(&self.inner, self.gains(&gains)?, &pairs)?;
+        let (gradient, loss) = py.detach(|| online::gradient(&epoch, weights));
+        Ok((gradient.into_pyarray(py), loss))
     }
 
     /// The expected gain at `weights` and its gradient, or (with `iterations` above 0) weights that maximise it
@@ -283,7 +279,7 @@ impl CandidateLists {
         gamma: f64,
         l2: f64,
     ) -> PyResult<(f64, Array<'py, f64>)> {
-        use dragoman_tune::lbfgs::Objective as _;
+        use dragoman_optim::lbfgs::Objective as _;
         let at = self.weights(&weights)?;
         let mut gradient = vec![0.0; at.len()];
         let value = self.with_risk(py, &anchor, gains, statistics, score, (gamma, l2), |risk| {
@@ -348,25 +344,32 @@ impl CandidateLists {
     }
 }
 
-fn objective_of((name, numbers): &(String, Vec<f64>)) -> PyResult<Objective> {
-    match (name.as_str(), numbers.as_slice()) {
-        ("logistic", []) => Ok(Objective::Logistic),
-        ("hinge", []) => Ok(Objective::Hinge),
-        ("hope-fear", []) => Ok(Objective::HopeFear),
-        ("expected", &[gamma]) => Ok(Objective::Expected(gamma)),
-        ("softmax", &[gamma, sharpness]) => Ok(Objective::Softmax(gamma, sharpness)),
-        _ => Err(invalid(format!("no objective is called `{name}` and has {} numbers", numbers.len()))),
-    }
+/// Starts of each sentence's pairs, the better candidates and the worse.
+type PairArrays<'py> = (Slice<'py, i64>, Slice<'py, i64>, Slice<'py, i64>);
+
+/// The options of a loss, as fields of a Python object.
+#[derive(FromPyObject)]
+pub struct LossOptions {
+    objective: String,
+    gamma: f64,
+    sharpness: f64,
+    factor: f64,
+    reduce: String,
+    batch: usize,
+    lazy: bool,
 }
 
-fn updater_of((name, numbers): &(String, Vec<f64>)) -> PyResult<Updater> {
-    match (name.as_str(), numbers.as_slice()) {
-        ("sgd", &[rate]) => Ok(Updater::Sgd { rate }),
-        ("adagrad", &[rate, epsilon, l1, lazy]) => {
-            Ok(Updater::AdaGrad { rate, epsilon, l1, lazy: lazy != 0.0 })
-        }
-        ("arow", &[rate, prior]) => Ok(Updater::Arow { rate, prior }),
-        ("passive-aggressive", &[cap]) => Ok(Updater::PassiveAggressive { cap }),
-        _ => Err(invalid(format!("no updater is called `{name}` and has {} numbers", numbers.len()))),
+impl LossOptions {
+    fn epoch<'a>(&self, lists: &'a Lists, gains: &'a [f64], pairs: &'a Pairs) -> PyResult<Epoch<'a>> {
+        let objective = match self.objective.as_str() {
+            "logistic" => Objective::Logistic,
+            "hinge" => Objective::Hinge,
+            "hope-fear" => Objective::HopeFear,
+            "expected" => Objective::Expected(self.gamma),
+            "softmax" => Objective::Softmax(self.gamma, self.sharpness),
+            other => return Err(invalid(format!("no objective is called `{other}`"))),
+        };
+        let (batch, lazy, mean) = (self.batch, self.lazy, self.reduce == "mean");
+        Ok(Epoch { lists, gains, pairs, objective, batch, lazy, factor: self.factor, mean })
     }
 }

@@ -10,6 +10,7 @@ mod decode;
 mod errors;
 mod lattices;
 mod learn;
+mod learner;
 mod lm;
 mod maxent;
 mod mert;
@@ -51,6 +52,8 @@ mod _core {
     use crate::lattices::LatticePool;
     #[pymodule_export]
     use crate::learn::CandidateLists;
+    #[pymodule_export]
+    use crate::learner::Learner;
     #[pymodule_export]
     use crate::lm::{LmMixture, LmModel, lm_convert, lm_estimate, lm_merge};
     #[pymodule_export]

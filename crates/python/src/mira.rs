@@ -3,9 +3,10 @@
 use crate::errors::{invalid, to_py};
 use crate::learn::{Array, CandidateLists, Slice, sized};
 use crate::metric::NativeMetric;
+use dragoman_optim::Memory;
 use dragoman_tune::lists::Lists;
 use dragoman_tune::mira::{
-    Context, Feed, Judged, Oracle, Prediction, Rules, Run, Scorer, Surroundings, Unit,
+    Context, Feed, Judged, Oracle, Prediction, Rules, Run, Scorer, Surroundings, Unit, learner,
 };
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
@@ -36,14 +37,7 @@ pub struct MiraRun {
     sizes: Vec<usize>,
 }
 
-pub fn rules(
-    oracle: &str,
-    prediction: &str,
-    local: usize,
-    c: f64,
-    decay: f64,
-    feed: &str,
-) -> PyResult<Rules> {
+pub fn rules(oracle: &str, prediction: &str, local: usize, decay: f64, feed: &str) -> PyResult<Rules> {
     Ok(Rules {
         oracle: match oracle {
             "lu" => Oracle::Local(local),
@@ -57,7 +51,6 @@ pub fn rules(
             "fear" => Prediction::Fear,
             _ => return Err(invalid(format!("expected pb, mc or fear, found `{prediction}`"))),
         },
-        cap: c,
         decay,
         feed: match feed {
             "oracle" => Feed::Oracle,
@@ -104,11 +97,11 @@ impl MiraRun {
             (None, None) => Surroundings::None,
             _ => return Err(invalid("expected a background or a choice, not both")),
         };
+        let start = (all(&weights)?, all(&drift)?, updates);
         let run = Run::new(
             (Arc::clone(lists), Arc::clone(&judged.judged)),
-            rules(oracle, prediction, local, c, decay, feed)?,
-            (all(&lower)?, all(&upper)?),
-            (all(&weights)?, all(&drift)?, updates),
+            rules(oracle, prediction, local, decay, feed)?,
+            learner(c, &(all(&lower)?, all(&upper)?), start),
             around,
         );
         let sizes = (0..lists.sentences()).map(|s| lists.group(s).len()).collect();
@@ -188,11 +181,12 @@ impl MiraRun {
 
     /// The state after the visits: (weights, drift, updates, 1-best candidates when visited).
     #[allow(clippy::type_complexity)]
-    fn state<'py>(&self, py: Python<'py>) -> (Array<'py, f64>, Array<'py, f64>, u64, Array<'py, i64>) {
+    fn state<'py>(&mut self, py: Python<'py>) -> (Array<'py, f64>, Array<'py, f64>, u64, Array<'py, i64>) {
+        let Memory { weights, sums, time, .. } = self.run.learner.memory();
         (
-            PyArray1::from_slice(py, &self.run.walk.weights),
-            PyArray1::from_slice(py, &self.run.walk.drift),
-            self.run.walk.updates,
+            PyArray1::from_slice(py, weights),
+            PyArray1::from_slice(py, sums),
+            *time,
             PyArray1::from_slice(py, &self.run.seen),
         )
     }

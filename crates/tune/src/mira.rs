@@ -4,6 +4,7 @@
 use crate::lists::{Lists, first_max, largest};
 pub use crate::mira_gain::{Context, Judged, Scorer, Unit};
 use crate::mira_rough::Rough;
+use dragoman_optim::{Average, Learner, Memory, Rule};
 use std::sync::Arc;
 
 /// Which candidate the weights should move towards.
@@ -44,8 +45,6 @@ pub struct Rules {
     pub oracle: Oracle,
     /// Where from.
     pub prediction: Prediction,
-    /// Largest step (C).
-    pub cap: f64,
     /// What is left of the background when a candidate is added.
     pub decay: f64,
     /// Which candidate that is.
@@ -66,34 +65,21 @@ pub enum Surroundings {
 /// The lowest and the highest value of each weight.
 pub type Bounds = (Vec<f64>, Vec<f64>);
 
-/// Weights on their way.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Walk {
-    /// The weights now.
-    pub weights: Vec<f64>,
-    /// Σ k·δ(k) over the updates δ(1), δ(2), ...: the average of all weights so far is `w − drift / (updates + 1)`.
-    pub drift: Vec<f64>,
-    /// Number of updates.
-    pub updates: u64,
-}
-
-impl Walk {
-    /// w += min(C, loss/|d|²) d over the weights that may move, then back inside the bounds.
-    pub fn step(&mut self, cap: f64, (lower, upper): &Bounds, loss: f64, difference: &[(u32, f64)]) {
-        let free = |column: u32| lower[column as usize] < upper[column as usize];
-        let square: f64 = difference.iter().filter(|d| free(d.0)).map(|d| d.1 * d.1).sum();
-        let size = (loss / square).min(cap);
-        if square == 0.0 || size == 0.0 {
-            return;
-        }
-        self.updates += 1;
-        for &(column, value) in difference.iter().filter(|d| free(d.0)) {
-            let j = column as usize;
-            let to = (self.weights[j] + size * value).max(lower[j]).min(upper[j]);
-            self.drift[j] += self.updates as f64 * (to - self.weights[j]);
-            self.weights[j] = to;
+/// A learner of passive-aggressive steps no longer than `cap` inside the bounds, with the average of all weights
+/// on its way. It goes on from weights, the sums of the average and the number of updates.
+pub fn learner(
+    cap: f64,
+    (lower, upper): &Bounds,
+    (weights, sums, time): (Vec<f64>, Vec<f64>, u64),
+) -> Learner {
+    let memory = Memory { weights, sums, time, ..Memory::default() };
+    let mut learner = Learner::new(Rule::PassiveAggressive { cap }, Average::Updates, memory);
+    for (j, (&lower, &upper)) in lower.iter().zip(upper).enumerate() {
+        if lower > f64::NEG_INFINITY || upper < f64::INFINITY {
+            learner.bound(j as u32, lower, upper);
         }
     }
+    learner
 }
 
 /// A pass over sentences, one at a time.
@@ -101,9 +87,8 @@ pub struct Run {
     lists: Arc<Lists>,
     judged: Arc<Judged>,
     rules: Rules,
-    bounds: Bounds,
-    /// The weights, their drift and the number of updates.
-    pub walk: Walk,
+    /// The weights on their way.
+    pub learner: Learner,
     /// What gains depend on.
     pub around: Surroundings,
     /// The 1-best candidate of each sentence when it was visited, −1 if it was not.
@@ -134,17 +119,15 @@ struct Chosen {
 type Found = ((Chosen, Chosen), usize);
 
 impl Run {
-    /// Goes on from weights, drift and a number of updates.
+    /// Goes on with a learner as [`learner`] makes it.
     pub fn new(
         (lists, judged): (Arc<Lists>, Arc<Judged>),
         rules: Rules,
-        bounds: Bounds,
-        (weights, drift, updates): (Vec<f64>, Vec<f64>, u64),
+        learner: Learner,
         around: Surroundings,
     ) -> Self {
         let seen = vec![-1; lists.sentences()];
-        let walk = Walk { weights, drift, updates };
-        Self { lists, judged, rules, bounds, walk, around, seen, room: Room::default() }
+        Self { lists, judged, rules, learner, around, seen, room: Room::default() }
     }
 
     /// What the statistics of a candidate of sentence `s` are added to.
@@ -167,7 +150,7 @@ impl Run {
     /// Visits a sentence whose candidates have these gains.
     pub fn visit(&mut self, s: usize, gains: &[f64]) {
         let mut room = std::mem::take(&mut self.room);
-        self.lists.scores(s, &self.walk.weights, &mut room.model);
+        self.lists.scores(s, self.learner.weights(), &mut room.model);
         if let Some(best) = first_max(&room.model) {
             let pair = choose(&self.rules, &room.model, gains, 0.0, &mut room.values, |at| gains[at]);
             self.learn(s, pair, best, &mut room.difference);
@@ -190,7 +173,7 @@ impl Run {
     /// Oracle, prediction and 1-best by looking at all candidates; None if there are none.
     fn all(&self, s: usize, scorer: &Scorer, context: &Context, room: &mut Room) -> Option<Found> {
         let Room { model, gains, values, sum, .. } = room;
-        self.lists.scores(s, &self.walk.weights, model);
+        self.lists.scores(s, self.learner.weights(), model);
         let best = first_max(model)?;
         let slack = scorer.all(&self.lists, &self.judged, s, context, gains);
         let exact = |at| scorer.exact(&self.lists, &self.judged, s, at, context, sum);
@@ -213,13 +196,13 @@ impl Run {
         };
         let Room { rough, few, sum, .. } = room;
         rough.slack = (
-            screen.scores(s, &self.walk.weights, &mut rough.factors, &mut rough.model)?,
+            screen.scores(s, self.learner.weights(), &mut rough.factors, &mut rough.model)?,
             scorer.rough(counts, s, context, &mut rough.gains)?,
         );
         let span = self.lists.group(s);
         let most = span.len() / 8 + 8;
         let gain = |at, sum: &mut Vec<f64>| scorer.exact(&self.lists, &self.judged, s, at, context, sum);
-        let model = |at| self.lists.score(s, span.start + at, &self.walk.weights);
+        let model = |at| self.lists.score(s, span.start + at, self.learner.weights());
         rough.contenders((1.0, 0.0), span.len(), few);
         let best = match few[..] {
             [only] => only as usize,
@@ -259,8 +242,8 @@ impl Run {
         let size = minus.model.abs() + plus.model.abs() + plus.gain.abs() + minus.gain.abs();
         if loss > 1e-12 * size {
             let first = self.lists.group(s).start;
-            self.lists.difference(s, first + plus.at, first + minus.at, difference);
-            self.walk.step(self.rules.cap, &self.bounds, loss, difference);
+            self.lists.difference(s, first + minus.at, first + plus.at, difference);
+            self.learner.step(difference, loss);
         }
         if let Surroundings::Background(context) = &mut self.around {
             let fed = if self.rules.feed == Feed::Oracle { plus.at } else { best };
@@ -351,7 +334,7 @@ mod tests {
     const PREDICTIONS: [Prediction; 3] = [Prediction::Model, Prediction::MaxCost, Prediction::Fear];
 
     fn rules(oracle: Oracle, prediction: Prediction) -> Rules {
-        Rules { oracle, prediction, cap: 0.01, decay: 0.999, feed: Feed::Oracle }
+        Rules { oracle, prediction, decay: 0.999, feed: Feed::Oracle }
     }
 
     #[test]
@@ -419,9 +402,9 @@ mod tests {
             for oracle in ORACLES {
                 for prediction in PREDICTIONS {
                     let bounds = (vec![-9.0; 2], vec![9.0; 2]);
-                    let start = (vec![w.0, w.1], vec![0.0; 2], 0);
+                    let start = learner(0.01, &bounds, (vec![w.0, w.1], vec![0.0; 2], 0));
                     let pool = (Arc::clone(&lists), Arc::clone(&judged));
-                    let run = Run::new(pool, rules(oracle, prediction), bounds, start, Surroundings::None);
+                    let run = Run::new(pool, rules(oracle, prediction), start, Surroundings::None);
                     let mut room = Room::default();
                     let all = run.all(0, &scorer, &context, &mut room);
                     let few = run.few(0, &scorer, &context, &mut room);
@@ -438,29 +421,27 @@ mod tests {
             Arc::new(packed(&[vec![vec![(0, 1.0), (1, 2.0)], vec![(0, 3.0), (1, 2.0), (2, 1.0)]]], 3));
         let judged = Arc::new(Judged::pack(&lists, &[1.0, 1.0, 2.0, 1.0], 2).unwrap());
         let bounds = (vec![f64::NEG_INFINITY; 3], vec![f64::INFINITY, f64::INFINITY, 0.05]);
-        let rules = Rules { cap: 0.1, ..rules(Oracle::Hope, Prediction::MaxCost) };
+        let rules = rules(Oracle::Hope, Prediction::MaxCost);
         let around = Surroundings::Background(Context { row: vec![1.0; 2], count: 0.0 });
-        let start = (vec![0.0; 3], vec![0.0; 3], 0);
-        let mut run = Run::new((lists, judged), rules, bounds, start, around);
+        let start = learner(0.1, &bounds, (vec![0.0; 3], vec![0.0; 3], 0));
+        let mut run = Run::new((lists, judged), rules, start, around);
         run.visit(0, &[0.0, 1.0]);
         // Loss 1, |d|² = 4 + 1: the step is min(0.1, 0.2), and the bound holds the third weight at 0.05.
-        assert_eq!((run.walk.weights.clone(), run.walk.updates), (vec![0.2, 0.0, 0.05], 1));
-        assert_eq!(run.walk.drift, [0.2, 0.0, 0.05]);
+        let Memory { weights, sums, time, .. } = run.learner.memory().clone();
+        assert_eq!((weights, time), (vec![0.2, 0.0, 0.05], 1));
+        assert_eq!(sums, [0.2, 0.0, 0.05]);
         assert_eq!(run.seen, [0]);
         let Surroundings::Background(context) = &run.around else { panic!() };
         assert_eq!((context.row.clone(), context.count), (vec![2.999, 1.999], 1.0));
         run.visit(0, &[0.5, 0.5]);
-        assert_eq!(run.walk.updates, 1, "equal gains teach nothing");
+        assert_eq!(run.learner.memory().time, 1, "equal gains teach nothing");
         run.visit(0, &[0.0, 0.1]);
-        assert_eq!(run.walk.updates, 1, "the margin is wide enough");
+        assert_eq!(run.learner.memory().time, 1, "the margin is wide enough");
         let Surroundings::Background(context) = &run.around else { panic!() };
         assert_eq!(context.count, 1.999, "yet the background grows");
-        let before = run.walk.weights.clone();
+        let before = run.learner.weights().to_vec();
         run.visit(0, &[0.0, 9.0]);
-        assert_eq!(
-            (run.walk.updates, run.walk.drift[0]),
-            (2, 0.2 + 2.0 * (run.walk.weights[0] - before[0])),
-            "the second of two"
-        );
+        let Memory { weights, sums, time, .. } = run.learner.memory().clone();
+        assert_eq!((time, sums[0]), (2, 0.2 + 2.0 * (weights[0] - before[0])), "the second of two");
     }
 }

@@ -1,9 +1,10 @@
-//! Online learning on fixed lists: mini-batches, five losses, four updaters (Green et al. 2013 and relatives).
+//! Online learning on fixed lists: mini-batches and five losses (Green et al. 2013 and relatives).
 //!
 //! A batch costs what its active features cost, however many features there are.
 
 use crate::lists::{Lists, first_max};
 use crate::pairs::{Pairs, log_loss, sigmoid};
+use dragoman_optim::{Average, Gradient, Learner, Memory, Rule};
 
 /// The loss of a sentence.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -20,40 +21,6 @@ pub enum Objective {
     Softmax(f64, f64),
 }
 
-/// How weights follow a gradient.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Updater {
-    /// w −= rate · g.
-    Sgd {
-        /// Step size (η).
-        rate: f64,
-    },
-    /// w −= rate · g / (√G + epsilon), G = Σ g² (Duchi et al. 2011); then each weight with a G shrinks by
-    /// `l1` times its own rate (FOBOS, Duchi & Singer 2009).
-    AdaGrad {
-        /// Step size (η).
-        rate: f64,
-        /// Added to √G.
-        epsilon: f64,
-        /// Strength of the L1 penalty (λ).
-        l1: f64,
-        /// Shrink idle weights only when they are next needed. False: all of them after every batch.
-        lazy: bool,
-    },
-    /// w −= rate · g / (prior + Σ g²): linearised AROW (Green et al. 2013, equation 11).
-    Arow {
-        /// Step size (η).
-        rate: f64,
-        /// The precision before the first gradient, Σ₀⁻¹.
-        prior: f64,
-    },
-    /// w −= min(cap, loss/|g|²) · g.
-    PassiveAggressive {
-        /// Largest step (C).
-        cap: f64,
-    },
-}
-
 /// What an epoch reads.
 pub struct Epoch<'a> {
     /// The candidates.
@@ -64,97 +31,72 @@ pub struct Epoch<'a> {
     pub pairs: &'a Pairs,
     /// The loss.
     pub objective: Objective,
-    /// The update rule.
-    pub updater: Updater,
     /// Sentences in a batch.
     pub batch: usize,
+    /// Shrink idle weights only when they are next needed. False: all of them after every batch.
+    pub lazy: bool,
     /// Every loss is multiplied by this: 2 counts each pair twice.
     pub factor: f64,
     /// Divide a batch's loss by its number of sentences.
     pub mean: bool,
-    /// Lower and upper limits of the weights.
-    pub bounds: (&'a [f64], &'a [f64]),
-    /// Which weights may move.
-    pub movable: &'a [bool],
-}
-
-/// What an epoch changes.
-#[derive(Debug, Clone)]
-pub struct Learner {
-    /// The weights.
-    pub weights: Vec<f64>,
-    /// Σ g² of each feature.
-    pub squares: Vec<f64>,
-    /// Sum of the weights after every batch so far; empty if no average is wanted.
-    pub sums: Vec<f64>,
-    /// Number of batches so far.
-    pub time: u64,
-}
-
-/// The gradient of a batch: only its active features are ever looked at.
-struct Gradient {
-    sum: Vec<f64>,
-    size: Vec<f64>,
-    active: Vec<u32>,
-    loss: f64,
-}
-
-impl Gradient {
-    fn add(&mut self, column: u32, value: f64) {
-        let j = column as usize;
-        if value != 0.0 {
-            if self.size[j] == 0.0 {
-                self.active.push(column);
-            }
-            self.sum[j] += value;
-            self.size[j] += value.abs();
-        }
-    }
-
-    /// The next active feature and its gradient. Terms that cancel leave rounding errors, which `AdaGrad` would blow
-    /// up to full steps: below 1e-12 of the terms' size they are nothing.
-    fn pop(&mut self) -> Option<(usize, f64)> {
-        let j = self.active.pop()? as usize;
-        let (g, size) = (std::mem::take(&mut self.sum[j]), std::mem::take(&mut self.size[j]));
-        Some((j, if g.abs() <= 1e-12 * size { 0.0 } else { g }))
-    }
 }
 
 struct Pass<'a> {
     epoch: &'a Epoch<'a>,
     learner: &'a mut Learner,
-    /// The batch after which each weight was last brought up to date.
-    last: Vec<u64>,
     gradient: Gradient,
+    found: Vec<(u32, f64)>,
     difference: Vec<(u32, f64)>,
     model: Vec<f64>,
     coefficients: Vec<f64>,
 }
 
+impl<'a> Pass<'a> {
+    fn new(epoch: &'a Epoch<'a>, learner: &'a mut Learner) -> Self {
+        let width = epoch.lists.width();
+        learner.widen(width);
+        let (found, difference, model, coefficients) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        Self { epoch, learner, gradient: Gradient::new(width), found, difference, model, coefficients }
+    }
+}
+
 /// One pass over the sentences of `order`; returns the summed loss. All weights are up to date afterwards.
 pub fn pass(epoch: &Epoch, learner: &mut Learner, order: &[usize]) -> f64 {
-    let width = learner.weights.len();
-    let mut pass = Pass {
-        epoch,
-        last: vec![learner.time; width],
-        learner,
-        gradient: Gradient { sum: vec![0.0; width], size: vec![0.0; width], active: Vec::new(), loss: 0.0 },
-        difference: Vec::new(),
-        model: Vec::new(),
-        coefficients: Vec::new(),
-    };
+    let mut pass = Pass::new(epoch, learner);
     let mut total = 0.0;
     for batch in order.chunks(epoch.batch.max(1)) {
         total += pass.batch(batch);
     }
-    pass.catch_up_all();
+    learner.refresh();
     total
+}
+
+/// The gradient of the loss of all sentences at `weights`, and the loss.
+pub fn gradient(epoch: &Epoch, weights: &[f64]) -> (Vec<f64>, f64) {
+    let memory = Memory { weights: weights.to_vec(), ..Memory::default() };
+    let mut learner = Learner::new(Rule::Sgd { rate: 0.0 }, Average::None, memory);
+    let mut pass = Pass::new(epoch, &mut learner);
+    let sentences: Vec<usize> = (0..epoch.lists.sentences()).collect();
+    let loss = pass.sum(&sentences);
+    let mut all = vec![0.0; epoch.lists.width()];
+    for &(id, g) in &pass.found {
+        all[id as usize] = g;
+    }
+    (all, loss)
 }
 
 impl Pass<'_> {
     fn batch(&mut self, sentences: &[usize]) -> f64 {
-        self.learner.time += 1;
-        self.gradient.loss = 0.0;
+        let loss = self.sum(sentences);
+        self.learner.step(&self.found, loss);
+        if !self.epoch.lazy && matches!(self.learner.rule(), Rule::AdaGrad { .. }) {
+            self.learner.refresh();
+        }
+        loss
+    }
+
+    /// Finds the gradient of the loss of some sentences; returns the loss.
+    fn sum(&mut self, sentences: &[usize]) -> f64 {
         let share = self.epoch.factor / if self.epoch.mean { sentences.len() as f64 } else { 1.0 };
         for &s in sentences {
             match self.epoch.objective {
@@ -162,12 +104,7 @@ impl Pass<'_> {
                 _ => self.add_list(s, share),
             }
         }
-        let loss = self.gradient.loss;
-        self.apply(loss);
-        if let Updater::AdaGrad { lazy: false, .. } = self.epoch.updater {
-            self.catch_up_all();
-        }
-        loss
+        self.gradient.take(&mut self.found)
     }
 
     fn add_pairs(&mut self, s: usize, share: f64) {
@@ -189,8 +126,7 @@ impl Pass<'_> {
         self.epoch.lists.difference(s, plus, minus, &mut difference);
         let mut margin = 0.0;
         for &(column, value) in &difference {
-            self.catch_up(column as usize, self.learner.time - 1);
-            margin += self.learner.weights[column as usize] * value;
+            margin += self.learner.value(column) * value;
         }
         self.difference = difference;
         margin
@@ -210,10 +146,10 @@ impl Pass<'_> {
             return;
         }
         for i in span.clone() {
-            epoch.lists.each(s, i, |column, _| self.catch_up(column as usize, self.learner.time - 1));
+            epoch.lists.each(s, i, |column, _| _ = self.learner.value(column));
         }
         let mut model = std::mem::take(&mut self.model);
-        epoch.lists.scores(s, &self.learner.weights, &mut model);
+        epoch.lists.scores(s, self.learner.weights(), &mut model);
         if epoch.objective == Objective::HopeFear {
             self.add_hope_fear(s, &model, gains, share);
         } else {
@@ -241,91 +177,6 @@ impl Pass<'_> {
             self.gradient.loss += share * loss;
             self.add_difference(-share);
         }
-    }
-
-    fn apply(&mut self, loss: f64) {
-        let mut scale = 0.0;
-        if let Updater::PassiveAggressive { cap } = self.epoch.updater {
-            let movable = self.gradient.active.iter().filter(|&&j| self.epoch.movable[j as usize]);
-            let square: f64 = movable.map(|&j| self.gradient.sum[j as usize].powi(2)).sum();
-            scale = if square > 0.0 { (loss / square).min(cap) } else { 0.0 };
-        }
-        while let Some((j, g)) = self.gradient.pop() {
-            if g != 0.0 && self.epoch.movable[j] {
-                self.update(j, g, scale);
-            }
-        }
-    }
-
-    fn update(&mut self, j: usize, g: f64, scale: f64) {
-        self.catch_up(j, self.learner.time - 1);
-        let learner = &mut *self.learner;
-        let mut w = learner.weights[j];
-        match self.epoch.updater {
-            Updater::Sgd { rate } => w -= rate * g,
-            Updater::PassiveAggressive { .. } => w -= scale * g,
-            Updater::Arow { rate, prior } => {
-                learner.squares[j] += g * g;
-                w -= rate * g / (prior + learner.squares[j]);
-            }
-            Updater::AdaGrad { rate, epsilon, l1, .. } => {
-                learner.squares[j] += g * g;
-                let own = rate / (learner.squares[j].sqrt() + epsilon);
-                w = shrink(w - own * g, 0.0, l1 * own);
-            }
-        }
-        let w = w.max(self.epoch.bounds.0[j]).min(self.epoch.bounds.1[j]);
-        learner.weights[j] = w;
-        self.last[j] = learner.time;
-        if let Some(sum) = learner.sums.get_mut(j) {
-            *sum += w;
-        }
-    }
-
-    /// Shrinks weight `j` for the batches since it was last touched, up to batch `time`. Its rate did not change
-    /// in between, so k shrinks are one of k times the amount; the sum for the average is an arithmetic series.
-    fn catch_up(&mut self, j: usize, time: u64) {
-        let idle = time.saturating_sub(self.last[j]);
-        if idle == 0 {
-            return;
-        }
-        self.last[j] = time;
-        let learner = &mut *self.learner;
-        let (idle, before) = (idle as f64, learner.weights[j]);
-        let amount = match self.epoch.updater {
-            Updater::AdaGrad { rate, epsilon, l1, .. }
-                if learner.squares[j] > 0.0 && self.epoch.movable[j] =>
-            {
-                l1 * rate / (learner.squares[j].sqrt() + epsilon)
-            }
-            _ => 0.0,
-        };
-        let goal = 0f64.max(self.epoch.bounds.0[j]).min(self.epoch.bounds.1[j]);
-        learner.weights[j] = shrink(before, goal, idle * amount);
-        if let Some(sum) = learner.sums.get_mut(j) {
-            let distance = (before - goal).abs();
-            let steps = if amount > 0.0 { (distance / amount).floor().min(idle) } else { idle };
-            let covered = steps * distance - amount * steps * (steps + 1.0) / 2.0;
-            *sum += idle * goal + covered.copysign(before - goal);
-        }
-    }
-
-    fn catch_up_all(&mut self) {
-        for j in 0..self.last.len() {
-            self.catch_up(j, self.learner.time);
-        }
-    }
-}
-
-/// Moves `w` toward `goal` by `amount`, and not beyond.
-fn shrink(w: f64, goal: f64, amount: f64) -> f64 {
-    let distance = w - goal;
-    if amount == 0.0 {
-        w
-    } else if distance.abs() <= amount {
-        goal
-    } else {
-        w - amount.copysign(distance)
     }
 }
 
@@ -380,8 +231,9 @@ mod tests {
         Objective::Softmax(0.8, 2.0),
     ];
 
-    fn learner(width: usize) -> Learner {
-        Learner { weights: vec![0.3; width], squares: vec![0.0; width], sums: vec![0.0; width], time: 0 }
+    fn learner(rule: Rule, weights: &[f64]) -> Learner {
+        let memory = Memory { weights: weights.to_vec(), ..Memory::default() };
+        Learner::new(rule, Average::Steps, memory)
     }
 
     fn close(a: &[f64], b: &[f64]) -> bool {
@@ -404,18 +256,23 @@ mod tests {
             let gains: Vec<f64> = (0..lists.candidates()).map(|i| (i * 7 % 5) as f64 / 4.0).collect();
             let sampling = Sampling { draws: 10, keep: 3, threshold: 0.1, seed: 1, step: 1 };
             let pairs = sample(&lists, &gains, &sampling);
-            let high = vec![f64::INFINITY; 7];
+            let bounded = |fixed: bool| {
+                let mut learner = learner(Rule::AdaGrad { rate, epsilon: 0.0, l1 }, &[0.3; 7]);
+                low.iter().enumerate().for_each(|(j, &low)| learner.bound(j as u32, low, f64::INFINITY));
+                if fixed {
+                    learner.bound(6, 0.3, 0.3);
+                }
+                learner
+            };
             for objective in OBJECTIVES {
                 let run = |lazy, order: &[usize]| {
-                    let updater = Updater::AdaGrad { rate, epsilon: 0.0, l1, lazy };
                     let epoch = Epoch {
-                        lists: &lists, gains: &gains, pairs: &pairs, objective, updater, batch, factor: 1.0,
-                        mean: false, bounds: (&low, &high), movable: &[true, true, true, true, true, true, false],
+                        lists: &lists, gains: &gains, pairs: &pairs, objective, batch, lazy, factor: 1.0, mean: false,
                     };
-                    let mut learner = learner(7);
+                    let mut learner = bounded(true);
                     let first = pass(&epoch, &mut learner, order);
                     let second = pass(&epoch, &mut learner, order);
-                    (learner, [first, second])
+                    (learner.memory().clone(), [first, second])
                 };
                 let ((lazy, losses), (exact, want)) = (run(true, &order), run(false, &order));
                 prop_assert!(close(&lazy.weights, &exact.weights), "{:?} {:?}", lazy, exact);
@@ -423,15 +280,14 @@ mod tests {
                 prop_assert!(close(&losses, &want));
                 if batch == 1 {
                     // The sums are those of the weights after each batch: run every beginning of the order.
-                    let updater = Updater::AdaGrad { rate, epsilon: 0.0, l1, lazy: true };
                     let epoch = Epoch {
-                        lists: &lists, gains: &gains, pairs: &pairs, objective, updater, batch, factor: 1.0,
-                        mean: false, bounds: (&low, &high), movable: &[true; 7],
+                        lists: &lists, gains: &gains, pairs: &pairs, objective, batch, lazy: true, factor: 1.0,
+                        mean: false,
                     };
                     let after = |n: usize| {
-                        let mut learner = learner(7);
+                        let mut learner = bounded(false);
                         pass(&epoch, &mut learner, &order[..n]);
-                        learner
+                        learner.memory().clone()
                     };
                     let mut sums = vec![0.0; 7];
                     for n in 1..=order.len() {
@@ -444,7 +300,7 @@ mod tests {
             }
         }
 
-        /// One step of plain gradient descent reveals the gradient: it is the loss's slope.
+        /// The gradient is the loss's slope, and what a step of plain gradient descent subtracts.
         #[test]
         fn gradients_are_slopes(pool in pools(), w in prop::collection::vec(-0.5..0.5f64, 7)) {
             let lists = packed(&pool, 7);
@@ -452,27 +308,25 @@ mod tests {
             let sampling = Sampling { draws: 10, keep: 3, threshold: 0.1, seed: 1, step: 1 };
             let pairs = sample(&lists, &gains, &sampling);
             let order: Vec<usize> = (0..lists.sentences()).collect();
-            let (low, high) = (vec![f64::NEG_INFINITY; 7], vec![f64::INFINITY; 7]);
             for objective in [Objective::Logistic, Objective::Expected(0.8), Objective::Softmax(0.8, 2.0)] {
-                let step = |weights: &[f64]| {
-                    let epoch = Epoch {
-                        lists: &lists, gains: &gains, pairs: &pairs, objective,
-                        updater: Updater::Sgd { rate: 1.0 }, batch: 99, factor: 2.0, mean: true,
-                        bounds: (&low, &high), movable: &[true; 7],
-                    };
-                    let mut learner = Learner { weights: weights.to_vec(), sums: vec![], ..learner(7) };
-                    let loss = pass(&epoch, &mut learner, &order);
-                    (loss, learner.weights)
+                let epoch = Epoch {
+                    lists: &lists, gains: &gains, pairs: &pairs, objective, batch: 99, lazy: true, factor: 2.0,
+                    mean: true,
                 };
-                let (_, after) = step(&w);
+                let mut learner = learner(Rule::Sgd { rate: 1.0 }, &w);
+                let total = pass(&epoch, &mut learner, &order);
+                let (slopes, loss) = gradient(&epoch, &w);
+                prop_assert_eq!(total, loss);
+                let stepped: Vec<f64> = w.iter().zip(&slopes).map(|(w, g)| w - g).collect();
+                prop_assert_eq!(learner.weights(), stepped);
                 for j in 0..7 {
                     let at = |by: f64| {
                         let mut w = w.clone();
                         w[j] += by;
-                        step(&w).0
+                        gradient(&epoch, &w).1
                     };
                     let slope = (at(1e-5) - at(-1e-5)) / 2e-5;
-                    prop_assert!((w[j] - after[j] - slope).abs() < 1e-6, "{:?}: {} {}", objective, w[j] - after[j], slope);
+                    prop_assert!((slopes[j] - slope).abs() < 1e-6, "{:?}: {} {}", objective, slopes[j], slope);
                 }
             }
         }
@@ -490,17 +344,15 @@ mod tests {
                 gains: &gains,
                 pairs: &pairs,
                 objective,
-                updater: Updater::AdaGrad { rate: 0.1, epsilon: 0.0, l1: 0.0, lazy: true },
                 batch: 1,
+                lazy: true,
                 factor: 1.0,
                 mean: false,
-                bounds: (&[-9.0; 3], &[9.0; 3]),
-                movable: &[true; 3],
             };
-            let mut learner = learner(3);
+            let mut learner = learner(Rule::AdaGrad { rate: 0.1, epsilon: 0.0, l1: 0.0 }, &[0.3; 3]);
             pass(&epoch, &mut learner, &[0; 5]);
-            assert_eq!(learner.weights[1..], [0.3, 0.3], "{objective:?}");
-            assert_ne!(learner.weights[0], 0.3, "{objective:?}");
+            assert_eq!(learner.weights()[1..], [0.3, 0.3], "{objective:?}");
+            assert_ne!(learner.weights()[0], 0.3, "{objective:?}");
         }
     }
 }

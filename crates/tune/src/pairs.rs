@@ -1,8 +1,8 @@
 //! Pairs of candidates that the metric tells apart, and a logistic ranker on them (Hopkins & May 2011).
 
-use crate::lbfgs::{self, Objective, Options, Outcome};
 use crate::lists::{Lists, sharded};
 use dragoman_base::random::{below, stream};
+use dragoman_optim::lbfgs::{self, Objective, Options, Outcome};
 use rayon::prelude::*;
 use std::cmp::Ordering;
 

@@ -1,9 +1,9 @@
 //! Minimum risk: the expected gain of candidates drawn from softmax(γ w·h) (Smith & Eisner 2006), or the score
 //! of the expected statistics of the corpus, by L-BFGS.
 
-use crate::lbfgs::{self, Objective, Options, Outcome};
 use crate::lists::{Lists, sharded};
 use crate::online::softmax;
+use dragoman_optim::lbfgs::{self, Objective, Options, Outcome};
 
 /// The gain of a sum of statistics; writes its derivatives. Not finite if it cannot be had.
 pub type CorpusGain<'a> = dyn FnMut(&[f64], &mut [f64]) -> f64 + Send + 'a;

@@ -13,13 +13,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dragoman._core import CandidateLists
+from dragoman._core import CandidateLists, Learner
 from dragoman.engine import Engine
-from dragoman.tune._learning import padded
+from dragoman.tune._learning import floats, padded
 from dragoman.tune.base import Pool
 from dragoman.tune.folder import Epochs
 from dragoman.tune.online import Online
-from dragoman.tune.updaters import updater_of
 from dragoman.types import F64, I64, U32, Metric, Source, Weights
 
 __all__ = ["Fresh"]
@@ -37,7 +36,7 @@ class _Batch(NamedTuple):
 class _Lesson:
     """What a batch taught about the features that its candidates have."""
 
-    features: I64
+    features: U32
     """Which these are."""
     gradient: F64
     loss: float
@@ -73,11 +72,10 @@ class Fresh:
     ) -> None:
         self.source, self.references, self.metric, self.tuner = source, references, metric, tuner
         self.fixed, self.seed, self.stale, self.engine = fixed, seed, stale, engine
-        self.updater, self.form = updater_of(tuner), tuner.sentence_form(metric)
+        self.form = tuner.sentence_form(metric)
 
     def begin(self, now: Epochs) -> None:
-        """Takes up what the updater knew."""
-        self.updater.squares = np.asarray(now.memory.get("squares", np.zeros(0)), dtype=np.float64)
+        """Nothing to take up: the memory has it all."""
 
     def end(self) -> None:
         """Nothing to tidy up."""
@@ -87,25 +85,23 @@ class Fresh:
         order = np.random.default_rng([self.seed, now.epoch]).permutation(len(self.source))
         batches = [order[i : i + self.tuner.batch] for i in range(0, len(order), self.tuner.batch)]
         sums: dict[str, F64 | float] = {"loss": 0.0, "decoding": 0.0, "updating": 0.0}
-        weights = np.asarray(now.memory.get("plain", now.weights), dtype=np.float64)
-        average = np.zeros(0)
-        seen = np.asarray(now.memory.get("seen", np.zeros(0)), dtype=np.float64)
+        learner = self._learner(now)
+        weights = Weights(now.names, learner.weights())
 
         def tasks() -> Iterator[_Batch]:
             for step, batch in enumerate(batches, now.epoch * len(batches)):
-                yield _Batch(batch, Weights(now.names, weights), step)
+                yield _Batch(batch, weights, step)
 
         for lesson in self.engine.stream(self._learn, tasks(), self.stale):
             began = time.monotonic()
-            weights, seen = self._apply(weights, lesson, seen, now)
-            average = padded(average, len(weights)) + weights
+            learner.step(lesson.features, lesson.gradient, lesson.loss, lesson.seen)
+            weights = _changed(weights, *learner.changes())
             _add(sums, lesson)
             sums["updating"] += time.monotonic() - began
-        now.weights = weights
-        now.memory |= {"squares": padded(self.updater.squares, len(weights)), "seen": padded(seen, len(weights))}
+        now.weights = learner.mean()
+        now.memory |= {"squares": learner.squares(), "seen": learner.counts().astype(np.float64)}
         if self.tuner.average:
-            now.memory["plain"] = weights
-            now.weights = average / len(batches)
+            now.memory["plain"] = learner.weights()
         score = self.metric.score
         return {
             "loss": float(sums["loss"]), "mixed": float(score(np.asarray(sums["statistics"]))),
@@ -113,6 +109,17 @@ class Fresh:
             "empty": float(sums["empty"]), "telling": float(sums["telling"]),
             "decoding": round(float(sums["decoding"]), 3), "updating": round(float(sums["updating"]), 3),
         }  # fmt: skip
+
+    def _learner(self, now: Epochs) -> Learner:
+        """Goes on with what is remembered. An average is that of one epoch."""
+        learner = Learner(
+            self.tuner, floats(now.memory, "plain", now.weights), squares=floats(now.memory, "squares", np.zeros(0)),
+            counts=floats(now.memory, "seen", np.zeros(0)).astype(np.int64), watch=True,
+        )  # fmt: skip
+        fixed = np.array([now.names.get(name) for name in self.fixed], dtype=np.uint32)
+        stay = learner.values(fixed)
+        learner.bound(fixed, stay, stay)
+        return learner
 
     def _learn(self, batch: _Batch) -> _Lesson:
         """Decodes a batch and computes the gradient of its loss."""
@@ -124,76 +131,43 @@ class Fresh:
         gains = pool.sentence_gains(self.form)
         if self.tuner.times_length:
             gains = gains * pool.statistics[:, self.tuner.length_column]
-        met, columns = _renumbered(found.features.columns)
-        lists = CandidateLists(found.starts, found.features.starts, columns, found.features.values, len(met))
-        values = padded(np.asarray(weights.values), len(weights.names))[met]
-        gradient, loss = self._gradient(lists, gains, values, step)
+        rows = found.features
+        lists, met = CandidateLists.renumbered(found.starts, rows.starts, rows.columns, rows.values)
+        gradient, loss = lists.gradient(gains, self._pairs(lists, gains, step), _taken(weights, met), self.tuner)
         filled = np.flatnonzero(np.diff(found.starts) > 0)
         best = [int(found.starts[s] + np.argmax(gains[found.starts[s] : found.starts[s + 1]])) for s in filled]
         first = found.starts[:-1][filled]
-        rows = pool.statistics
-        seen = lists.sentence_counts()
+        statistics, seen = pool.statistics, lists.sentence_counts()
         return _Lesson(
-            met, gradient, loss, rows[first].sum(axis=0), rows[best].sum(axis=0), seen, decoding,
+            met, gradient, loss, statistics[first].sum(axis=0), statistics[best].sum(axis=0), seen, decoding,
             time.monotonic() - began - decoding, **pool.taught(gains),
         )  # fmt: skip
 
-    def _gradient(self, lists: CandidateLists, gains: F64, weights: F64, step: int) -> tuple[F64, float]:
-        """The gradient of the batch's loss: what a plain step of size 1 subtracts."""
-        tuner, count = self.tuner, len(lists)
-        if tuner.on_pairs:
-            pairs = lists.sample_pairs(
-                gains, draws=tuner.draws, keep=tuner.pairs, threshold=tuner.threshold, seed=self.seed, step=step
-            )
-        else:
+    def _pairs(self, lists: CandidateLists, gains: F64, step: int) -> tuple[I64, I64, I64]:
+        """Pairs of a batch's candidates; none, for losses on lists."""
+        tuner = self.tuner
+        if not tuner.on_pairs:
             none = np.zeros(0, dtype=np.int64)
-            pairs = (np.zeros(count + 1, dtype=np.int64), none, none)
-        width = len(weights)
-        moved, _, _, _, loss = lists.online_epoch(
-            gains,
-            *pairs,
-            np.arange(count, dtype=np.int64),
-            weights,
-            np.zeros(width),
-            np.zeros(0),
-            0,
-            np.full(width, -np.inf),
-            np.full(width, np.inf),
-            np.ones(width, dtype=bool),
-            objective=tuner._loss,
-            updater=("sgd", [1.0]),
-            batch=max(count, 1),
-            factor=tuner.factor,
-            mean=tuner.reduce == "mean",
+            return np.zeros(len(lists) + 1, dtype=np.int64), none, none
+        return lists.sample_pairs(
+            gains, draws=tuner.draws, keep=tuner.pairs, threshold=tuner.threshold, seed=self.seed, step=step
         )
-        return weights - moved, loss
-
-    def _apply(self, weights: F64, lesson: _Lesson, seen: F64, now: Epochs) -> tuple[F64, F64]:
-        width = max(len(weights), len(seen), len(now.names))
-        weights, gradient, seen = padded(weights, width), np.zeros(width), padded(seen, width).copy()
-        gradient[lesson.features] = lesson.gradient
-        seen[lesson.features] += lesson.seen
-        if self.tuner.min_count > 1:
-            gradient = np.where(seen >= self.tuner.min_count, gradient, 0.0)
-        for name in self.fixed:
-            place = now.names.get(name)
-            if place is not None and place < width:
-                gradient[place] = 0.0
-        return self.updater.apply(weights, gradient, lesson.loss), seen
 
 
-def _renumbered(columns: U32) -> tuple[I64, U32]:
-    """The features of some rows in the order in which they first come, and the rows with these numbers.
+def _changed(weights: Weights, columns: U32, values: F64) -> Weights:
+    """New weights; the old ones stay, since batches that are on their way were given them."""
+    wide = int(columns.max(initial=0)) + 1
+    changed = np.array(padded(np.asarray(weights.values), wide))
+    changed[columns] = values
+    return Weights(weights.names, changed)
 
-    The numbers of a system depend on which batch met a name first, that is on chance, and so would the order of sums.
-    """
-    place = np.full(int(columns.max(initial=0)) + 1, -1, dtype=np.int64)
-    # Backwards: of several places of a feature the first one is written last and stays.
-    place[columns[::-1]] = np.arange(len(columns) - 1, -1, -1)
-    met = np.flatnonzero(place >= 0)
-    met = met[np.argsort(place[met])]
-    place[met] = np.arange(len(met))
-    return met, place[columns].astype(np.uint32)
+
+def _taken(weights: Weights, columns: U32) -> F64:
+    """The weights of some features; those that were not known when the weights were made have none."""
+    known = columns < len(weights.values)
+    taken = np.zeros(len(columns))
+    taken[known] = np.asarray(weights.values)[columns[known]]
+    return taken
 
 
 def _add(sums: dict[str, F64 | float], lesson: _Lesson) -> None:

@@ -7,6 +7,7 @@ from typing import Literal
 
 import numpy as np
 
+from dragoman._core import Learner
 from dragoman.errors import OptionError
 from dragoman.metrics.bleu import Bleu
 from dragoman.tune._learning import Select, Workbench, check, floats
@@ -135,21 +136,6 @@ class Online:
         check("online", length_column=not self.times_length or 0 <= self.length_column < pool.metric.width)
         return OnlineSession(self, Workbench(pool, limits, seed, self.select))
 
-    @property
-    def _loss(self) -> tuple[str, list[float]]:
-        numbers = {"expected": [self.gamma], "softmax": [self.gamma, self.sharpness]}
-        return self.objective, numbers.get(self.objective, [])
-
-    @property
-    def _rule(self) -> tuple[str, list[float]]:
-        numbers = {
-            "adagrad": [self.rate, self.epsilon, self.l1, float(self.lazy)],
-            "sgd": [self.rate],
-            "arow": [self.rate, self.prior],
-            "passive-aggressive": [self.c],
-        }
-        return self.updater, numbers[self.updater]
-
 
 class OnlineSession:
     """A run of online learning."""
@@ -160,9 +146,10 @@ class OnlineSession:
         self.gains = bench.pool.sentence_gains(options.sentence_form(bench.pool.metric))
         if options.times_length:
             self.gains = self.gains * bench.pool.statistics[:, options.length_column]
-        self.movable = bench.limits.free
-        if options.min_count > 1:
-            self.movable = self.movable & (bench.lists.sentence_counts() >= options.min_count)
+        self.counts = bench.lists.sentence_counts() if options.min_count > 1 else None
+        lower, upper = bench.limits.lower, bench.limits.upper
+        limited = np.flatnonzero(np.isfinite(lower) | np.isfinite(upper))
+        self.bounds = limited.astype(np.uint32), lower[limited], upper[limited]
 
     def begin(self, start: F64) -> State:
         """The state before the first epoch."""
@@ -176,28 +163,18 @@ class OnlineSession:
         pairs, taught = self._pairs(state)
         if taught == 0.0:
             return bench.end(state, state.weights, True, memory, {"informative": 0.0})
-        zeros = np.zeros(len(state.weights))
-        weights, squares, sums, time, loss = bench.lists.online_epoch(
-            self.gains,
-            *pairs,
-            bench.order(state.step, options.shuffle),
-            floats(memory, "weights", state.weights),
-            floats(memory, "squares", zeros),
-            floats(memory, "sums", zeros) if options.average else np.zeros(0),
-            int(memory["time"]),
-            bench.limits.lower,
-            bench.limits.upper,
-            self.movable,
-            objective=options._loss,
-            updater=options._rule,
-            batch=options.batch,
-            factor=options.factor,
-            mean=options.reduce == "mean",
-        )
-        answer = sums / time if options.average else weights
-        now: Memory = {"weights": weights, "squares": squares, "time": time}
+        none = np.zeros(0)
+        learner = Learner(
+            options, floats(memory, "weights", state.weights), squares=floats(memory, "squares", none),
+            sums=floats(memory, "sums", none), counts=self.counts, time=int(memory["time"]),
+        )  # fmt: skip
+        learner.bound(*self.bounds)
+        order = bench.order(state.step, options.shuffle)
+        loss = bench.lists.online_epoch(learner, self.gains, pairs, order, options)
+        answer = learner.mean()
+        now: Memory = {"weights": learner.weights(), "squares": learner.squares(), "time": learner.time}
         if options.average:
-            now["sums"] = sums
+            now["sums"] = learner.sums()
         last = state.step + 1 >= options.epochs
         record = {"loss": loss, "informative": taught, "nonzero": float(np.count_nonzero(answer))}
         return bench.end(state, answer, last, now, record)

@@ -7,6 +7,7 @@
 //! the covariance of the features in the neighbourhoods that were sampled. Which scale a feature has is then all the same.
 
 use crate::feature::OWN;
+use dragoman_optim::adagrad;
 
 /// The sums that paces depend on, handed on from epoch to epoch.
 #[derive(Debug, Clone, Default)]
@@ -88,8 +89,7 @@ impl Pace {
             if squares.len() <= at {
                 squares.resize(at + 1, 0.0);
             }
-            squares[at] += *slope * *slope;
-            *slope *= rate / squares[at].sqrt();
+            *slope *= adagrad(rate, 0.0, *slope, &mut squares[at]);
         }
     }
 

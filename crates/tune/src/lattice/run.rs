@@ -2,17 +2,17 @@
 
 use super::pool::{Path, Pool};
 use super::product::Wish;
-use crate::mira::{Bounds, Context, Feed, Oracle, Prediction, Rules, Unit, Walk};
+use crate::mira::{Context, Feed, Oracle, Prediction, Rules, Unit};
 use dragoman_base::{Error, Result};
+use dragoman_optim::Learner;
 
 /// A run of MIRA: weights, their average, and the background of earlier oracles.
 pub struct Run {
     rules: Rules,
     wishes: (Wish, Wish),
     unit: Unit,
-    bounds: Bounds,
-    /// Weights, drift and the number of updates.
-    pub walk: Walk,
+    /// The weights on their way.
+    pub learner: Learner,
     /// The decaying sum.
     pub background: Context,
     /// The sums of the statistics of the oracles and of the predictions that were visited.
@@ -29,8 +29,8 @@ fn choose<'p>(wish: Wish, paths: &'p [Path], gains: &[f64]) -> Option<(&'p Path,
 }
 
 impl Run {
-    /// Goes on from a walk and a background.
-    pub fn new(rules: Rules, unit: Unit, bounds: Bounds, walk: Walk, background: Context) -> Result<Self> {
+    /// Goes on with a learner, as [`crate::mira::learner`] makes it, and a background.
+    pub fn new(rules: Rules, unit: Unit, learner: Learner, background: Context) -> Result<Self> {
         let plus = match rules.oracle {
             Oracle::Hope => Wish { model: 1.0, gain: 1.0 },
             Oracle::MaxGain => Wish { model: 0.0, gain: 1.0 },
@@ -44,7 +44,7 @@ impl Run {
             Prediction::Model => Wish::MODEL,
         };
         let met = (vec![0.0; background.row.len()], vec![0.0; background.row.len()]);
-        Ok(Self { rules, wishes: (plus, minus), unit, bounds, walk, background, met, telling: 0 })
+        Ok(Self { rules, wishes: (plus, minus), unit, learner, background, met, telling: 0 })
     }
 
     /// What scores are multiplied by, for the sum of the background and the 1-best path.
@@ -58,11 +58,11 @@ impl Run {
 
     /// Visits a sentence: finds its oracle and its prediction, and tells them apart.
     pub fn visit(&mut self, pool: &Pool, s: usize) {
-        let Some(best) = pool.best(s, &self.walk.weights) else { return };
+        let Some(best) = pool.best(s, self.learner.weights()) else { return };
         let sum: Vec<f64> = self.background.row.iter().zip(&best.row).map(|(a, b)| a + b).collect();
         let worth = pool.worth(&self.background.row, self.size(&sum));
         let (plus, minus) = self.wishes;
-        let paths = pool.seek(s, &self.walk.weights, &[plus, minus], &worth);
+        let paths = pool.seek(s, self.learner.weights(), &[plus, minus], &worth);
         let gains: Vec<f64> = paths.iter().map(|path| worth.gain(&path.row)).collect();
         let (Some(plus), Some(minus)) = (choose(plus, &paths, &gains), choose(minus, &paths, &gains)) else {
             return;
@@ -88,8 +88,8 @@ impl Run {
         let loss = (minus.model - plus.model) + (good - bad);
         let size = minus.model.abs() + plus.model.abs() + good.abs() + bad.abs();
         if loss > 1e-12 * size {
-            let difference = pool.features(s, &[(plus, 1.0), (minus, -1.0)]);
-            self.walk.step(self.rules.cap, &self.bounds, loss, &difference);
+            let gradient = pool.features(s, &[(plus, -1.0), (minus, 1.0)]);
+            self.learner.step(&gradient, loss);
         }
     }
 }
