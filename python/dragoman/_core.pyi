@@ -22,7 +22,9 @@ __all__ = [
     "LineWriter",
     "LmMixture",
     "LmModel",
+    "MiraContext",
     "MiraRun",
+    "MiraWalk",
     "Names",
     "NativeMetric",
     "NativeReferences",
@@ -345,28 +347,85 @@ class MiraRun:
     def __new__(
         cls,
         judged: JudgedLists,
+        options: object,
         weights: _F64,
         drift: _F64,
         updates: int,
         lower: _F64,
         upper: _F64,
         *,
-        oracle: str,
-        prediction: str,
-        local: int,
-        c: float,
-        decay: float,
-        feed: str,
         background: _F64 | None = None,
         count: float = 0.0,
         choice: _I64 | None = None,
     ) -> MiraRun: ...
-    def context(self, sentence: int) -> tuple[_F64, float]: ...
+    def others(self, sentence: int) -> _F64: ...
     def visit(self, sentence: int, gains: _F64) -> None: ...
     def visit_all(self, order: _I64, gains: _F64) -> None: ...
-    def visit_native(self, order: _I64, metric: NativeMetric, sign: float, scale: float, unit: str) -> None: ...
+    def visit_native(self, order: _I64, metric: NativeMetric, sign: float, scale: float) -> None: ...
     def state(self) -> tuple[_F64, _F64, int, _I64]: ...
     def background(self) -> tuple[_F64, float]: ...
+    def met(self) -> tuple[_F64, _F64]: ...
+
+@final
+class MiraContext:
+    """What sentences are judged together with."""
+
+    def __new__(
+        cls,
+        options: object,
+        width: int,
+        *,
+        background: _F64 | None = None,
+        count: float = 0.0,
+        corpus: _F64 | None = None,
+    ) -> MiraContext: ...
+    def others(self, sentence: int) -> _F64 | None: ...
+    def unit(self, total: _F64) -> float: ...
+    def saw(self, sentence: int, model: _F64, oracle: _F64 | None = None) -> None: ...
+    @property
+    def sum(self) -> _F64: ...
+    @property
+    def count(self) -> float: ...
+
+@final
+class MiraWalk:
+    """A walk of MIRA over some sentences, each with a list of its own."""
+
+    def __new__(
+        cls,
+        context: MiraContext,
+        weights: _F64,
+        fixed: Sequence[int],
+        metric: tuple[NativeMetric, NativeMetric] | None = None,
+        *,
+        sign: float = 1.0,
+        scale: float = 1.0,
+    ) -> MiraWalk: ...
+    def visit(
+        self,
+        sentence: int,
+        starts: _I64,
+        columns: _U32,
+        values: _F64,
+        statistics: _F64,
+        scores: _F64 | None = None,
+    ) -> None: ...
+    def others(self, sentence: int) -> _F64 | None: ...
+    def unit(self, sentence: int, best: _F64) -> float: ...
+    def weights(self) -> _F64: ...
+    def mean(self) -> _F64: ...
+    def changes(self) -> tuple[_U32, _F64]: ...
+    def seen(self) -> tuple[_I64, _F64]: ...
+    def met(self) -> tuple[_F64, _F64]: ...
+    def context(self) -> tuple[_F64, float]: ...
+    @property
+    def updates(self) -> int: ...
+    @property
+    def loss(self) -> float: ...
+    @property
+    def telling(self) -> int: ...
+    @property
+    def empty(self) -> int: ...
 
 @final
 class LatticePool:

@@ -20,7 +20,6 @@ from dragoman.metrics import Bleu, Chrf
 from dragoman.tune import Judged, LatticeMira, Mira, Plan, TunedSource, tune_source, tuner_from
 from dragoman.tune.folder import Epochs
 from dragoman.tune.lattices import LatticeRounds
-from dragoman.tune.parade import _first_best
 from dragoman.tune.paths import Paths
 from dragoman.types import F64, Candidates, Features, Hypotheses, Lattices, Names, Texts, Weights
 
@@ -426,10 +425,6 @@ def _most(metric: Bleu, references: Sequence[str], texts: list[str], others: F64
 
 
 def test_near_bounds_all_but_max_bleu() -> None:
-    values_, scores = np.array([1.0, 9.0, 3.0, 5.0]), np.array([4.0, 1.0, 3.0, 2.0])
-    assert _first_best(values_, scores, 0) == 1
-    assert _first_best(values_, scores, 3) == 3
-    assert _first_best(values_, scores, 1) == 0
     runs = {near: tune_source(judged(), METRIC, Mira(oracle="mb", near=near), start(judged()), Plan(epochs=2))
             for near in (0, 2, 20)}  # fmt: skip
     assert np.array_equal(values(runs[0]), values(runs[20])), "lists have 20 candidates"

@@ -4,13 +4,13 @@ use crate::columns::{Names, Texts, check_spans};
 use crate::errors::{invalid, to_py};
 use crate::learn::sized;
 use crate::metric::NativeMetric;
-use crate::mira::rules;
+use crate::mira;
 use dragoman_base::sparse::Rows;
 use dragoman_base::{Result, Texts as BaseTexts};
 use dragoman_decode::{Lattice, System};
 use dragoman_optim::Memory;
-use dragoman_tune::lattice::{Builder, Path, Plain, Pool, Run, Wish, read, write};
-use dragoman_tune::mira::{Context, Unit, learner};
+use dragoman_tune::lattice::{Builder, Path, Plain, Pool, Run, read, write};
+use dragoman_tune::mira::{Around, Context, Rules, Unit, Wish, learner};
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
@@ -284,20 +284,24 @@ impl LatticePool {
             "length" => Unit::Statistic(1),
             _ => return Err(invalid(format!("expected score, sentence or length, found `{unit}`"))),
         };
-        let rules = rules(oracle, prediction, 1, decay, feed)?;
+        let rules =
+            Rules { oracle: mira::oracle(oracle, 1)?, prediction: mira::prediction(prediction)?, near: 0 };
         let bounds = (all(&lower)?, all(&upper)?);
         let learner = learner(c, &bounds, (all(&weights)?, all(&drift)?, updates));
-        let mut run = Run::new(rules, unit, learner, Context { row, count }).map_err(to_py)?;
+        let sum = Context { row, count };
+        let around = Around::Background { sum, decay, feed: mira::feed(feed)? };
+        let mut run = Run::new((rules, unit), learner, around, self.inner.metric().width()).map_err(to_py)?;
         py.detach(|| order.iter().for_each(|&s| run.visit(&self.inner, s)));
+        let background = run.around.others(0);
         let Memory { weights, sums, time, .. } = run.learner.memory();
         Ok((
             PyArray1::from_slice(py, weights),
             PyArray1::from_slice(py, sums),
             *time,
-            run.background.row.into_pyarray(py),
-            run.background.count,
-            run.met.0.into_pyarray(py),
-            run.met.1.into_pyarray(py),
+            background.row.into_pyarray(py),
+            background.count,
+            run.met.0.row.into_pyarray(py),
+            run.met.1.row.into_pyarray(py),
             run.telling,
         ))
     }

@@ -22,6 +22,7 @@ mod resample;
 mod rules;
 mod sample;
 mod tags;
+mod walk;
 mod weights;
 
 use pyo3::prelude::*;
@@ -74,6 +75,8 @@ mod _core {
     use crate::sample::{SampleRanker, sample_translations};
     #[pymodule_export]
     use crate::tags::TagCounts;
+    #[pymodule_export]
+    use crate::walk::{MiraContext, MiraWalk};
     #[pymodule_export]
     use crate::weights::{
         names_dense, names_extend, names_find, names_match, names_pack, names_sets, names_take, names_unpack,

@@ -7,81 +7,40 @@ translations are. So candidates are put in the place of a sentence in the corpus
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
+from dragoman._core import MiraContext, MiraWalk
 from dragoman.tune._learning import check
 from dragoman.tune.base import Memory
 from dragoman.tune.mira import Mira
 from dragoman.types import F64
 
-__all__ = ["Context", "after", "before"]
+__all__ = ["after", "before"]
 
 
-@dataclass(slots=True, eq=False)
-class Context:
-    """The surroundings of the sentences that one shard goes through."""
-
-    tuner: Mira
-    alone: bool
-    """Whether sentences are judged without any."""
-    sum: F64
-    """Statistics of the corpus, or the background."""
-    count: float
-    """How many sentences that is."""
-    rows: F64 | None
-    """Statistics of each sentence's translation in that corpus."""
-    seen: dict[int, F64]
-    """The same, of the sentences that the shard has come to."""
-
-    def others(self, sentence: int) -> F64 | None:
-        """What the statistics of a candidate are added to; None if it is judged alone."""
-        if self.alone:
-            return None
-        return self.sum if self.rows is None else self.sum - self.rows[sentence]
-
-    def unit(self, best: F64) -> float:
-        """What scores are multiplied by, where `best` is the sum of `others` and the 1-best translation.
-
-        One factor for all candidates: with several references the closest length is not the same for all of them, and
-        a candidate is worth no more for it.
-        """
-        if self.tuner.unit == "length":
-            return float(best[self.tuner.length_column])
-        return self.count + float(self.rows is None) if self.tuner.unit == "sentence" else 1.0
-
-    def saw(self, sentence: int, model: F64, oracle: F64 | None) -> None:
-        """Takes in the statistics of the 1-best translation, and of the oracle if it had a larger gain."""
-        self.seen[sentence] = model
-        if self.tuner.gain == "background" and oracle is not None:
-            fed = oracle if self.tuner.feed == "oracle" else model
-            self.sum = self.tuner.decay * self.sum + fed
-            self.count = self.tuner.decay * self.count + 1.0
-        elif self.rows is not None and self.tuner.context == "latest":
-            self.sum = self.sum + (model - self.rows[sentence])
-
-
-def before(tuner: Mira, memory: Memory, sentences: int, width: int) -> Context:
+def before(tuner: Mira, memory: Memory, width: int) -> MiraContext:
     """The context at the start of an epoch. A background starts with 1 everywhere, as Moses' does."""
     check("MIRA", length_column=tuner.unit != "length" or tuner.length_column < width)
-    if tuner.gain == "background":
-        row = np.asarray(memory.get("background", np.ones((1, width))), dtype=np.float64)[0]
-        return Context(tuner, False, row, float(memory.get("count", 0.0)), None, {})
-    corpus = memory.get("corpus")
-    if corpus is None or tuner.gain == "sentence":
-        return Context(tuner, True, np.zeros(width), 0.0, None, {})
-    rows = np.asarray(corpus, dtype=np.float64)
-    return Context(tuner, False, rows.sum(axis=0), float(sentences), rows, {})
+    background, corpus = memory.get("background"), memory.get("corpus")
+    return MiraContext(
+        tuner,
+        width,
+        background=None if background is None else np.asarray(background, dtype=np.float64)[0],
+        count=float(memory.get("count", 0.0)),
+        corpus=None if corpus is None else np.ascontiguousarray(corpus, dtype=np.float64),
+    )
 
 
-def after(contexts: Sequence[Context], sizes: F64, memory: Memory) -> F64:
+def after(tuner: Mira, walks: Sequence[MiraWalk], sizes: F64, memory: Memory) -> F64:
     """Remembers what the shards saw, of which each had such a share of the sentences; gives the sum."""
-    seen = {i: row for context in contexts for i, row in context.seen.items()}
-    rows = np.array([seen[i] for i in range(len(seen))])
-    if contexts[0].tuner.gain == "background":
-        memory["background"] = np.asarray(sum(s * c.sum for s, c in zip(sizes, contexts, strict=True)))[None]
-        memory["count"] = float(sum(s * c.count for s, c in zip(sizes, contexts, strict=True)))
+    seen = [walk.seen() for walk in walks]
+    order = np.argsort(np.concatenate([places for places, _ in seen]))
+    rows = np.concatenate([found for _, found in seen])[order]
+    if tuner.gain == "background":
+        sums = [walk.context() for walk in walks]
+        memory["background"] = np.asarray(sum(s * row for s, (row, _) in zip(sizes, sums, strict=True)))[None]
+        memory["count"] = float(sum(s * count for s, (_, count) in zip(sizes, sums, strict=True)))
     else:
         memory["corpus"] = rows
     return np.asarray(rows.sum(axis=0))

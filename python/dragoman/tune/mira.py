@@ -43,8 +43,9 @@ class Mira:
     short to too long and back."""
     unit: Literal["score", "sentence", "length"] = "length"
     """What a gain is multiplied by, since one sentence hardly moves a corpus score: nothing, the number of sentences
-    in the context (1 if there is none), or the reference length in words of context and sentence (Cherry & Foster
-    2012). In words gains weigh as much as model scores do, so that hope and fear are not just the 1-best."""
+    in the context (1 if there is none), or the reference length in words of the context and the sentence's 1-best
+    translation (Cherry & Foster 2012), one factor for all candidates of a sentence. In words gains weigh as much as
+    model scores do, so that hope and fear are not just the 1-best."""
     length_column: int = 1
     """Which statistic that length is: 1 in BLEU, TER and WER."""
     decay: float = 0.999
@@ -126,8 +127,6 @@ class MiraSession:
         self.bench = bench
         self.judged = JudgedLists(bench.lists, np.ascontiguousarray(bench.pool.statistics))
         self.gains = bench.pool.sentence_gains()
-        if options.unit == "length":
-            self.gains = self.gains * bench.pool.statistics[:, options.length_column]
 
     def begin(self, start: F64) -> State:
         """The state before the first epoch. The background starts with 1 everywhere, as Moses' does."""
@@ -155,24 +154,21 @@ class MiraSession:
             memory["choice"] = seen
         answer = weights - drift / (updates + 1) if self.options.average else weights
         last = state.step + 1 >= self.options.epochs
-        return self.bench.end(state, answer, last, memory, {"updates": float(updates)})
+        oracle, prediction = (float(self.bench.pool.metric.score(row)) for row in run.met())
+        record = {"updates": float(updates), "oracle": oracle, "prediction": prediction}
+        return self.bench.end(state, answer, last, memory, record)
 
     def _resume(self, state: State) -> MiraRun:
         options, memory, limits = self.options, state.memory, self.bench.limits
         background, choice = memory.get("background"), memory.get("choice")
         return MiraRun(
             self.judged,
+            options,
             floats(memory, "weights", state.weights),
             floats(memory, "drift", np.zeros(len(state.weights))),
             int(memory["updates"]),
             limits.lower,
             limits.upper,
-            oracle=options.oracle,
-            prediction=options.prediction,
-            local=options.local,
-            c=options.c,
-            decay=options.decay,
-            feed=options.feed,
             background=cast("F64 | None", background),
             count=float(memory.get("count", 0.0)),
             choice=cast("I64 | None", choice),
@@ -180,16 +176,12 @@ class MiraSession:
 
     def _in_context(self, run: MiraRun, order: I64) -> None:
         """Visits each sentence with gains in context: in the core, or by asking a metric in plain Python."""
-        pool, options = self.bench.pool, self.options
+        pool = self.bench.pool
         sign, metric, native = pool.gain_sign, pool.metric, native_of(pool.metric)
         if native is not None:
-            unit = str(options.length_column) if options.unit == "length" else options.unit
-            run.visit_native(order, native, sign, metric.scale, unit)
+            run.visit_native(order, native, sign, metric.scale)
             return
         starts = pool.candidates.starts.tolist()
         for sentence in order.tolist():
-            row, count = run.context(sentence)
-            sums = row + pool.statistics[starts[sentence] : starts[sentence + 1]]
-            units = {"score": 1.0, "sentence": count + 1.0}
-            size = sums[:, options.length_column] if options.unit == "length" else units[options.unit]
-            run.visit(sentence, sign * np.asarray(metric.score(sums)) / metric.scale * size)
+            sums = run.others(sentence) + pool.statistics[starts[sentence] : starts[sentence + 1]]
+            run.visit(sentence, sign * np.asarray(metric.score(sums)) / metric.scale)

@@ -34,7 +34,7 @@ class Paths:
     ) -> Candidates:
         """The list of a sentence, 1-best first. Gains are those on top of `others`, or of the sentence alone.
 
-        They are multiplied by `unit`, which is given the statistics of the others and the 1-best translation.
+        They are multiplied by `unit`, which is given the statistics of the 1-best translation.
         """
         found = self.source.lattices([sentence], weights, self.tuner.density, threads)
         names, references = found.features.names, [list(self.references[sentence])]
@@ -45,8 +45,8 @@ class Paths:
         base = np.zeros(metric.width) if others is None else others
         texts, starts, columns, rows = pool.seek(0, values, [], base, 0.0)
         if len(texts):
-            total = base + metric.prepare(references).statistics(Hypotheses.one_each(texts))[0]
+            best = metric.prepare(references).statistics(Hypotheses.one_each(texts))[0]
             wishes = [_WISHES[self.tuner.oracle], _WISHES[self.tuner.prediction]]
-            texts, starts, columns, rows = pool.seek(0, values, wishes, base, unit(total))
+            texts, starts, columns, rows = pool.seek(0, values, wishes, base, unit(best))
         ends = np.array([0, len(texts)], dtype=np.int64)
         return Candidates(Texts([str(sentence)]), ends, texts, Features(names, starts, columns, rows))

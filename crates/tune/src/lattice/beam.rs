@@ -1,8 +1,9 @@
 //! Partial paths with the n-grams that they have used up: a search to first order in which no n-gram of the references
 //! counts more often than they have it.
 
-use super::product::{Lattice, Wish};
+use super::product::Lattice;
 use super::seek::Seeker;
+use crate::mira::Wish;
 
 /// Partial paths that are kept in each state.
 const KEEP: usize = 16;

@@ -12,6 +12,6 @@ mod seek;
 pub use file::{read, write};
 pub use plain::{Builder, Plain};
 pub use pool::{Path, Pool};
-pub use product::{Lattice, Wish};
+pub use product::Lattice;
 pub use run::Run;
-pub use seek::{Found, Worth};
+pub use seek::Found;

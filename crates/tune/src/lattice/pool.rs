@@ -1,8 +1,9 @@
 //! The lattices of all sentences and of several rounds, and the paths that are sought in them.
 
 use super::plain::Plain;
-use super::product::{Lattice, Wish};
-use super::seek::{Found, Seeker, Worth};
+use super::product::Lattice;
+use super::seek::{Found, Seeker};
+use crate::mira::{Scorer, Wish, Worth};
 use dragoman_base::{Error, Result};
 use dragoman_metric::capability::{Linear, Matcher, refusal};
 use dragoman_metric::{Metric, Reference};
@@ -61,7 +62,7 @@ impl Pool {
     /// What rows are worth on top of a sum, in a unit.
     pub fn worth<'a>(&'a self, base: &'a [f64], unit: f64) -> Worth<'a> {
         // A metric with a linear form is BLEU so far: higher is better, up to 100.
-        Worth { metric: self.metric(), linear: self.linear(), sign: 1.0, scale: 100.0, base, unit }
+        Worth { scorer: Scorer { metric: self.metric(), sign: 1.0, scale: 100.0 }, base, unit }
     }
 
     /// Its linear form.
@@ -164,7 +165,7 @@ impl Pool {
             let mut scores = Vec::new();
             lattice.scores(weights, &mut scores);
             let (matcher, references) = (&sentence.matcher, sentence.references.as_ref());
-            let seeker = Seeker { lattice, matcher, references, scores: &scores };
+            let seeker = Seeker { lattice, matcher, references, linear: self.linear(), scores: &scores };
             let mut found: Vec<Path> = Vec::new();
             let Some(first) = seeker.best(worth.base.len()) else { return found };
             let mut push = |Found { arcs, model, row }| {

@@ -5,6 +5,7 @@
 //! product is made once; every search in it is then one pass over its steps, exact.
 
 use super::plain::Plain;
+use crate::mira::Wish;
 use dragoman_metric::capability::Matcher;
 use std::collections::HashMap;
 
@@ -17,20 +18,6 @@ struct Step {
     arc: u32,
     /// Its words and matches: a row of `marks`.
     mark: u32,
-}
-
-/// What a search is for: `model` times the model score plus `gain` times linearised BLEU.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Wish {
-    /// 0 or 1.
-    pub model: f64,
-    /// 1 for hope, −1 for fear, 0 for the 1-best.
-    pub gain: f64,
-}
-
-impl Wish {
-    /// The 1-best.
-    pub const MODEL: Self = Self { model: 1.0, gain: 0.0 };
 }
 
 /// A lattice made ready for one sentence's references.

@@ -5,9 +5,10 @@
 //! used up, judges complete paths by their true gains, and stops when there is no more to be had.
 
 use super::beam::Beam;
-use super::product::{Lattice, Wish};
+use super::product::Lattice;
+use crate::mira::{Wish, Worth};
+use dragoman_metric::Reference;
 use dragoman_metric::capability::{Linear, Matcher};
-use dragoman_metric::{Metric, Reference};
 
 /// Times that slopes are taken anew; on real lattices two or three are enough.
 const ROUNDS: usize = 8;
@@ -15,40 +16,6 @@ const ROUNDS: usize = 8;
 const SLACK: f64 = 2.0;
 /// What a wish without a model score gives it in the search, so that of equal gains the model's favourite is found.
 const TINY: f64 = 1e-6;
-
-/// What statistics are worth: `sign * score / scale * unit` on top of a sum.
-#[derive(Clone, Copy)]
-pub struct Worth<'a> {
-    /// The metric.
-    pub metric: &'a dyn Metric,
-    /// Its linear form.
-    pub linear: &'a dyn Linear,
-    /// 1 if higher is better, else −1.
-    pub sign: f64,
-    /// The metric's scale.
-    pub scale: f64,
-    /// The sum.
-    pub base: &'a [f64],
-    /// The unit of gains.
-    pub unit: f64,
-}
-
-impl Worth<'_> {
-    /// The gain of a row.
-    pub fn gain(&self, row: &[f64]) -> f64 {
-        self.sign * self.metric.score(&self.sum(row)) / self.scale * self.unit
-    }
-
-    fn sum(&self, row: &[f64]) -> Vec<f64> {
-        self.base.iter().zip(row).map(|(base, x)| base + x).collect()
-    }
-
-    /// What a word and a match of each order are worth next to a row.
-    fn slopes(&self, row: &[f64]) -> Vec<f64> {
-        let factor = self.sign / self.scale * self.unit;
-        self.linear.slopes(&self.sum(row)).into_iter().map(|slope| slope * factor).collect()
-    }
-}
 
 /// A path with its model score and its true statistics: clipped, with the right reference length.
 #[derive(Debug, Clone, PartialEq)]
@@ -70,6 +37,8 @@ pub(super) struct Seeker<'a> {
     pub matcher: &'a Matcher,
     /// The references.
     pub references: &'a dyn Reference,
+    /// The metric's linear form.
+    pub linear: &'a dyn Linear,
     /// Model scores of the arcs.
     pub scores: &'a [f64],
 }
@@ -90,8 +59,7 @@ impl Seeker<'_> {
 
     /// The best path for a wish that is found from another one; of equals the one with the largest model score.
     pub fn seek(&self, wish: Wish, worth: &Worth<'_>, from: &Found) -> Found {
-        let value =
-            |found: &Found| (wish.model * found.model + wish.gain * worth.gain(&found.row), found.model);
+        let value = |found: &Found| (wish.value(found.model, worth.gain(&found.row)), found.model);
         let mut best = from.clone();
         for _ in 0..ROUNDS {
             let next = self.complete(wish, worth, &best);
@@ -105,15 +73,21 @@ impl Seeker<'_> {
         best
     }
 
+    /// What a word and a match of each order are worth next to a row.
+    fn slopes(&self, worth: &Worth<'_>, row: &[f64]) -> Vec<f64> {
+        let sum: Vec<f64> = worth.base.iter().zip(row).map(|(base, x)| base + x).collect();
+        self.linear.slopes(&sum).into_iter().map(|slope| slope * worth.factor()).collect()
+    }
+
     /// Complete paths that are good for a wish under the slopes around the best one so far: the best with unclipped
     /// matches, and those of a beam that clips them.
     fn complete(&self, wish: Wish, worth: &Worth<'_>, now: &Found) -> Vec<Found> {
-        let slopes = &worth.slopes(&now.row)[..];
+        let slopes = &self.slopes(worth, &now.row)[..];
         let wish = Wish { model: wish.model.max(TINY), ..wish };
         let Some((_, arcs)) = self.lattice.best(wish, self.scores, slopes) else { return Vec::new() };
         let mut all = vec![self.found(arcs, now.row.len())];
         let linear =
-            |found: &Found| wish.model * found.model + wish.gain * worth.linear.value(slopes, &found.row);
+            |found: &Found| wish.model * found.model + wish.gain * self.linear.value(slopes, &found.row);
         let slack = SLACK * slopes[1..].iter().map(|slope| slope.abs()).sum::<f64>();
         let floor = linear(now).max(linear(&all[0])) - slack;
         for arcs in Beam::new(*self, wish, slopes, floor).run() {
@@ -129,7 +103,9 @@ impl Seeker<'_> {
 mod tests {
     use super::*;
     use crate::lattice::plain::{Builder, Plain};
+    use crate::mira::Scorer;
     use dragoman_base::random::{Generator, below, stream};
+    use dragoman_metric::Metric;
     use dragoman_metric::bleu::{Bleu, Smoothing};
 
     /// A lattice with up to 3,000 paths or so, over few words, so that n-grams come more often than they count.
@@ -187,17 +163,18 @@ mod tests {
                 lattice: &lattice,
                 matcher: &matcher,
                 references: references.as_ref(),
+                linear: &bleu,
                 scores: &scores,
             };
             let corpus = [90.0, 95.0, 50.0, 30.0, 15.0, 8.0, 90.0, 80.0, 70.0, 60.0];
             for (base, unit) in [([0.0; 10], 5.0), (corpus, 100.0)] {
-                let worth =
-                    Worth { metric: &bleu, linear: &bleu, sign: 1.0, scale: 100.0, base: &base, unit };
+                let scorer = Scorer { metric: &bleu, sign: 1.0, scale: 100.0 };
+                let worth = Worth { scorer, base: &base, unit };
                 let best = seeker.best(10).unwrap();
                 for wish in wishes {
-                    let value = |found: &Found| wish.model * found.model + wish.gain * worth.gain(&found.row);
+                    let value = |found: &Found| wish.value(found.model, worth.gain(&found.row));
                     let found = value(&seeker.seek(wish, &worth, &best));
-                    let once = lattice.best(wish, &scores, &worth.slopes(&best.row)).unwrap().1;
+                    let once = lattice.best(wish, &scores, &seeker.slopes(&worth, &best.row)).unwrap().1;
                     let once = value(&seeker.found(once, 10));
                     let most = all
                         .iter()

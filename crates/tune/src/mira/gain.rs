@@ -1,10 +1,13 @@
 //! Gains of candidates inside a context: the statistics of other sentences are added before scoring.
 
+use super::counts::Counts;
 use crate::lists::Lists;
-use crate::mira_rough::Counts;
 use crate::screen::{bottom, top};
 use dragoman_base::{Error, Result};
 use dragoman_metric::Metric;
+
+/// Lists and their statistics.
+pub(crate) type Pool<'a> = (&'a Lists, &'a Judged);
 
 /// The statistics of all candidates, an array for each statistic of each sentence.
 #[derive(Debug)]
@@ -53,6 +56,13 @@ impl Judged {
         &self.columns[base..base + span.len()]
     }
 
+    /// The statistics of the candidate at `offset` of sentence `s`.
+    pub fn row(&self, lists: &Lists, s: usize, offset: usize) -> Vec<f64> {
+        let mut row = vec![0.0; self.width];
+        self.add(lists, s, offset, 1.0, &mut row);
+        row
+    }
+
     /// Adds `factor` times the statistics of the candidate at `offset` of sentence `s` to `sum`.
     pub fn add(&self, lists: &Lists, s: usize, offset: usize, factor: f64, sum: &mut [f64]) {
         for (k, total) in sum.iter_mut().enumerate() {
@@ -65,27 +75,7 @@ impl Judged {
     }
 }
 
-/// What a score in context is multiplied by, so that a change in one sentence has a fixed size.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Unit {
-    /// 1: the score of the whole context.
-    Score,
-    /// The number of sentences in the context, this one included: a gain between 0 and 1 for each sentence.
-    Sentence,
-    /// This statistic of the sum, e.g. the reference length in words (Cherry & Foster 2012).
-    Statistic(usize),
-}
-
-/// What a candidate's statistics are added to.
-#[derive(Debug, Clone, Default)]
-pub struct Context {
-    /// Sum of statistics.
-    pub row: Vec<f64>,
-    /// Number of sentences in it.
-    pub count: f64,
-}
-
-/// A native metric as a gain: `sign * score / scale * unit`.
+/// A metric whose scores are gains.
 #[derive(Clone, Copy)]
 pub struct Scorer<'a> {
     /// The metric.
@@ -94,87 +84,72 @@ pub struct Scorer<'a> {
     pub sign: f64,
     /// The metric's scale.
     pub scale: f64,
-    /// The unit.
-    pub unit: Unit,
 }
 
-impl Scorer<'_> {
-    /// The gain of one candidate. The operations and their order are also those of the Python path.
-    pub fn exact(
+/// What statistics are worth: `sign * score / scale * unit` on top of a sum.
+#[derive(Clone, Copy)]
+pub struct Worth<'a> {
+    /// The metric.
+    pub scorer: Scorer<'a>,
+    /// The sum.
+    pub base: &'a [f64],
+    /// The unit of gains.
+    pub unit: f64,
+}
+
+impl Worth<'_> {
+    /// The gain of a row.
+    pub fn gain(&self, row: &[f64]) -> f64 {
+        let sum: Vec<f64> = self.base.iter().zip(row).map(|(base, x)| base + x).collect();
+        self.of_sum(&sum)
+    }
+
+    /// The gain of a sum. The operations and their order are also those of the Python path.
+    fn of_sum(&self, sum: &[f64]) -> f64 {
+        self.scorer.sign * self.scorer.metric.score(sum) / self.scorer.scale * self.unit
+    }
+
+    /// What a score is multiplied by.
+    pub(crate) fn factor(&self) -> f64 {
+        self.scorer.sign / self.scorer.scale * self.unit
+    }
+
+    /// The gain of one candidate of sentence `s`.
+    pub(crate) fn exact(
         &self,
-        lists: &Lists,
-        judged: &Judged,
+        (lists, judged): Pool<'_>,
         s: usize,
         offset: usize,
-        context: &Context,
         sum: &mut Vec<f64>,
     ) -> f64 {
         sum.clear();
-        sum.extend_from_slice(&context.row);
+        sum.extend_from_slice(self.base);
         judged.add(lists, s, offset, 1.0, sum);
-        let unit = match self.unit {
-            Unit::Score => 1.0,
-            Unit::Sentence => context.count + 1.0,
-            Unit::Statistic(k) => sum[k],
-        };
-        self.sign * self.metric.score(sum) / self.scale * unit
-    }
-
-    /// What a score is multiplied by, but for a statistic of the candidate.
-    fn factor(&self, context: &Context) -> f64 {
-        let factor = self.sign / self.scale;
-        if self.unit == Unit::Sentence { factor * (context.count + 1.0) } else { factor }
+        self.of_sum(sum)
     }
 
     /// Writes the gains of all candidates of sentence `s`, and returns by how much each may differ from
     /// [`Self::exact`]: 0, or a tiny amount where the metric has approximate scores.
-    pub fn all(
-        &self,
-        lists: &Lists,
-        judged: &Judged,
-        s: usize,
-        context: &Context,
-        out: &mut Vec<f64>,
-    ) -> f64 {
-        if let Some(error) = self.approximate(lists, judged, s, context, out) {
+    pub(crate) fn all(&self, pool: Pool<'_>, s: usize, out: &mut Vec<f64>) -> f64 {
+        if let Some(error) = self.approximate(pool, s, out) {
             return error * out.iter().fold(0.0, |most: f64, x| if x.abs() > most { x.abs() } else { most });
         }
         let mut sum = Vec::new();
         out.clear();
-        out.extend((0..lists.group(s).len()).map(|i| self.exact(lists, judged, s, i, context, &mut sum)));
+        out.extend((0..pool.0.group(s).len()).map(|i| self.exact(pool, s, i, &mut sum)));
         0.0
     }
 
-    fn approximate(
-        &self,
-        lists: &Lists,
-        judged: &Judged,
-        s: usize,
-        context: &Context,
-        out: &mut Vec<f64>,
-    ) -> Option<f64> {
+    fn approximate(&self, (lists, judged): Pool<'_>, s: usize, out: &mut Vec<f64>) -> Option<f64> {
         let columns: Vec<&[f64]> = (0..judged.width).map(|k| judged.column(lists, s, k)).collect();
-        let error = self.metric.approximate()?.columns(&columns, &context.row, self.factor(context), out)?;
-        if let Unit::Statistic(k) = self.unit {
-            out.iter_mut().zip(columns[k]).for_each(|(x, size)| *x *= context.row[k] + size);
-        }
-        Some(error)
+        self.scorer.metric.approximate()?.columns(&columns, self.base, self.factor(), out)
     }
 
     /// Writes rough gains of all candidates of sentence `s` and returns by how much each may differ from
     /// [`Self::exact`]; None where single precision does not serve.
-    pub(crate) fn rough(
-        &self,
-        counts: &Counts,
-        s: usize,
-        context: &Context,
-        out: &mut Vec<f32>,
-    ) -> Option<f64> {
-        let blocks = counts.of(s);
-        let error = self.metric.approximate()?.counts(blocks, &context.row, self.factor(context), out)?;
-        if let Unit::Statistic(k) = self.unit {
-            counts.multiply(s, k, context.row[k] as f32, out);
-        }
+    pub(crate) fn rough(&self, counts: &Counts, s: usize, out: &mut Vec<f32>) -> Option<f64> {
+        let approximate = self.scorer.metric.approximate()?;
+        let error = approximate.counts(counts.of(s), self.base, self.factor(), out)?;
         let most = top(out).max(-bottom(out));
         (most < 1e30).then_some(error * f64::from(most))
     }
@@ -193,7 +168,7 @@ mod tests {
             matches in prop::collection::vec((0u32..30, 0u32..30, 0u32..30, 0u32..30, 30u32..60), 1..40),
             background in prop_oneof![0.1..500.0f64, 500.0..1e7f64],
             smoothing in prop_oneof![Just(Smoothing::Exp), Just(Smoothing::AddK(0.7)), Just(Smoothing::AddAll(0.01))],
-            unit in prop_oneof![Just(Unit::Score), Just(Unit::Sentence), Just(Unit::Statistic(1))],
+            unit in prop_oneof![Just(1.0), 0.1..1e6f64],
             sign in prop_oneof![Just(1.0), Just(-1.0)],
         ) {
             let bleu = Bleu { smoothing, ..Bleu::default() };
@@ -203,21 +178,23 @@ mod tests {
             }).collect();
             let lists = packed(&[matches.iter().map(|_| vec![]).collect()], 1);
             let judged = Judged::pack(&lists, &rows, 10).unwrap();
-            let scorer = Scorer { metric: &bleu, sign, scale: 100.0, unit };
-            let context = Context { row: vec![background; 10], count: 3.0 };
+            let (scorer, pool) = (Scorer { metric: &bleu, sign, scale: 100.0 }, (&lists, &judged));
+            let mut base = [background; 10];
+            let worth = Worth { scorer, base: &base, unit };
             let (mut out, mut short, mut sum) = (Vec::new(), Vec::new(), Vec::new());
-            let slack = scorer.all(&lists, &judged, 0, &context, &mut out);
-            let rough = scorer.rough(judged.counts().unwrap(), 0, &context, &mut short).unwrap();
+            let slack = worth.all(pool, 0, &mut out);
+            let rough = worth.rough(judged.counts().unwrap(), 0, &mut short).unwrap();
             prop_assert!(slack > 0.0);
             for (i, (gain, short)) in out.iter().zip(&short).enumerate() {
-                let exact = scorer.exact(&lists, &judged, 0, i, &context, &mut sum);
+                let exact = worth.exact(pool, 0, i, &mut sum);
+                prop_assert_eq!(exact, worth.gain(&rows[10 * i..10 * i + 10]));
                 prop_assert!((gain - exact).abs() <= 0.01 * slack, "{} {}", gain, exact);
                 prop_assert!((f64::from(*short) - exact).abs() <= 0.4 * rough, "{} {}", short, exact);
             }
-            let mut nothing = context.clone();
-            nothing.row[5] = 0.0;
-            prop_assert_eq!(scorer.all(&lists, &judged, 0, &nothing, &mut out), 0.0, "rules for zeros");
-            prop_assert!(scorer.rough(judged.counts().unwrap(), 0, &nothing, &mut short).is_none());
+            base[5] = 0.0;
+            let worth = Worth { scorer, base: &base, unit };
+            prop_assert_eq!(worth.all(pool, 0, &mut out), 0.0, "rules for zeros");
+            prop_assert!(worth.rough(judged.counts().unwrap(), 0, &mut short).is_none());
         }
     }
 }

@@ -46,14 +46,6 @@ impl Counts {
         let block = self.starts[s] + offset / LANES * LANES * self.width;
         f64::from(self.blocks[block + k * LANES + offset % LANES])
     }
-
-    /// Multiplies numbers of the candidates of sentence `s` by statistic `k` plus `shift`.
-    pub fn multiply(&self, s: usize, k: usize, shift: f32, numbers: &mut [f32]) {
-        let rows = self.of(s).as_chunks::<LANES>().0.chunks_exact(self.width);
-        for (numbers, block) in numbers.as_chunks_mut::<LANES>().0.iter_mut().zip(rows) {
-            numbers.iter_mut().zip(&block[k]).for_each(|(x, &count)| *x *= f32::from(count) + shift);
-        }
-    }
 }
 
 /// Rough model scores and gains of a list.
@@ -119,13 +111,6 @@ mod tests {
             let (s, offset) = if candidate == 0 { (0, 0) } else { (2, candidate - 1) };
             assert_eq!((0..3).map(|k| counts.get(s, offset, k)).collect::<Vec<_>>(), row);
         }
-        let mut numbers = vec![2.0; 32];
-        counts.multiply(2, 1, 0.5, &mut numbers);
-        assert_eq!(
-            (numbers[0], numbers[17], numbers[31]),
-            (9.0, 111.0, 123.0),
-            "4, 55 and the last again, 61"
-        );
         for bad in [0.5, 7e4, -1.0, f64::NAN] {
             assert!(Counts::pack(&lists, &[bad; 63], 3).is_none());
         }
