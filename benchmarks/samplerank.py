@@ -25,6 +25,7 @@ import numpy as np
 
 from dragoman.decode import Decoder, DecoderSource
 from dragoman.files import read_parallel
+from dragoman.metrics import Bleu
 from dragoman.train import Options, train
 from dragoman.tuning import SampleRank
 from dragoman.tuning.loops.chains import Pace, batches, metric_of
@@ -59,7 +60,7 @@ class Bench:
         references = [[column[i % len(column)] for column in columns[1:]] for i in range(SENTENCES)]
         self.decoder = Decoder(model, features=features, threads=threads)
         self.metric = np.zeros((0, 0))
-        self.ranker = DecoderSource(self.decoder, lines).ranker(references, False)
+        self.ranker = DecoderSource(self.decoder, lines).ranker(references, Bleu(tokenize="none"))
 
     def epoch(self, tuner: SampleRank, sentences: int = FEW) -> dict[str, float]:
         """One epoch: seconds of both clocks, and what the native side counts."""

@@ -22,6 +22,7 @@ import numpy as np
 
 from dragoman import own
 from dragoman._core import (
+    NativeMetric,
     NativeSystem,
     NativeWeights,
     SampleRanker,
@@ -32,6 +33,7 @@ from dragoman._core import (
 from dragoman.config import closest
 from dragoman.errors import InputError, OptionError
 from dragoman.features import extended
+from dragoman.metrics.capability import require
 from dragoman.model import Model, Option, Part, is_file
 from dragoman.own import RuleFeature, StateFeature
 from dragoman.text import Preparation
@@ -540,9 +542,9 @@ class DecoderSource:
         settings = self.decoder._settings()
         return Hypotheses.one_each(self.decoder._run(self.lines, weights, settings, None, threads=threads).texts)
 
-    def ranker(self, references: Sequence[Sequence[str]], lowercase: bool) -> DecoderRanker:
+    def ranker(self, references: Sequence[Sequence[str]], metric: Metric) -> DecoderRanker:
         """The text with its references, ready for SampleRank."""
-        return DecoderRanker(self.decoder, self.lines, references, lowercase)
+        return DecoderRanker(self.decoder, self.lines, references, require(metric, "incremental", "SampleRank"))
 
 
 @dataclass(frozen=True)
@@ -561,10 +563,12 @@ class _Ranking(SampleRank):
 class DecoderRanker:
     """A text whose derivations can be sampled, with its references."""
 
-    def __init__(self, decoder: Decoder, lines: Texts, references: Sequence[Sequence[str]], lowercase: bool) -> None:
+    def __init__(
+        self, decoder: Decoder, lines: Texts, references: Sequence[Sequence[str]], metric: NativeMetric
+    ) -> None:
         self.decoder = decoder
-        self._made = decoder, lines, references, lowercase
-        self._native = SampleRanker(decoder._system, lines, [list(texts) for texts in references], lowercase)
+        self._made = decoder, lines, references, metric
+        self._native = SampleRanker(decoder._system, lines, [list(texts) for texts in references], metric)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return DecoderRanker, self._made

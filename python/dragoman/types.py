@@ -424,6 +424,6 @@ class Forests(Source, Protocol):
 class Chains(Source, Protocol):
     """A source whose derivations can be sampled (see `dragoman.tuning.loops.chains`)."""
 
-    def ranker(self, references: Sequence[Sequence[str]], lowercase: bool) -> Any:
-        """Gets ready for SampleRank."""
+    def ranker(self, references: Sequence[Sequence[str]], metric: Metric) -> Any:
+        """Gets ready for SampleRank; the metric must have the capability `incremental`."""
         ...

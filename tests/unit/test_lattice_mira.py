@@ -21,7 +21,6 @@ from dragoman.errors import InputError, OptionError, TuningError
 from dragoman.metrics import Bleu, Chrf
 from dragoman.tuning import LatticeMira, Mira, Tuned, tuner_from
 from dragoman.tuning.loops.forests import LatticeRounds
-from dragoman.tuning.loops.online_mira import _first_best
 from dragoman.tuning.loops.paths import Paths
 from dragoman.types import F64, Candidates, Features, Hypotheses, Lattices, Names, Texts, Weights
 
@@ -165,25 +164,16 @@ def slow_pass(
     """A pass of hope and fear over all paths, by the book."""
     drift, updates = np.zeros(3), 0
     for s in order:
-        scale = row[1] / 100
-        score = float(METRIC.score(row))
-        longer = row + np.array([1, 0, 0, 0, 0, 0, 1, 1, 1, 1])
-        slopes = [float(METRIC.score(longer)) - score]
-        slopes += [float(METRIC.score(row + np.eye(10)[2 + n])) - score for n in range(4)]
-        linear = np.array(slopes) * scale
         paths = nets[s].paths
-        model = [float(f @ weights) for _, f in paths]
-        gains = [worth(text, references[s], linear) for text, _ in paths]
-        found = [int(np.argmax(np.array(model) + g * np.array(gains))) for g in (1, -1)]
-        rows = [METRIC.prepare([[references[s]]]).statistics(Hypotheses.one_each([paths[i][0]]))[0] for i in found]
-        true = [float(METRIC.score(row + r)) / 100 * (row + r)[1] for r in rows]
-        plus = max((0, 1), key=lambda i: (model[found[i]] + true[i], -i))
-        minus = max((0, 1), key=lambda i: (model[found[i]] - true[i], -i))
+        judge = METRIC.prepare([[references[s]]] * len(paths))
+        rows = judge.statistics(Hypotheses.one_each([text for text, _ in paths]))
+        model = np.array([float(f @ weights) for _, f in paths])
+        true = METRIC.score(row + rows) / 100 * (row + rows[int(np.argmax(model))])[1]
+        plus, minus = int(np.argmax(model + true)), int(np.argmax(model - true))
         if true[plus] <= true[minus]:
             continue
-        loss = model[found[minus]] - model[found[plus]] + true[plus] - true[minus]
-        d = paths[found[plus]][1] - paths[found[minus]][1]
-        if loss > 1e-12 * (sum(map(abs, true)) + sum(abs(model[i]) for i in found)) and d @ d > 0:
+        loss, d = model[minus] - model[plus] + true[plus] - true[minus], paths[plus][1] - paths[minus][1]
+        if loss > 1e-12 * sum(abs(x[i]) for x in (model, true) for i in (plus, minus)) and d @ d > 0:
             updates += 1
             step = min(0.01, loss / float(d @ d)) * d
             weights, drift = weights + step, drift + updates * step
@@ -409,11 +399,33 @@ def test_max_bleu_of_a_lattice_is_that_of_all_paths() -> None:
         assert better >= 20, "the reference is a path, and hardly any other is as good to first order"
 
 
+def test_oracles_of_lattices_are_no_worse_than_those_of_lists() -> None:
+    """References that no path has, and words that come more often than they count."""
+    rng = np.random.default_rng(5)
+    source = NetSource([random_net(rng, 6) for _ in range(40)])
+    references = [[" ".join(rng.choice([*WORDS, "f"], size=8)) for _ in range(1 + s % 2)] for s in range(40)]
+    weights = Weights(source.names, np.array([0.1, 0.1, 0.1]))
+    lattice = Paths(source, references, METRIC, Mira(space="lattice", oracle="mb"))
+    firsts = METRIC.prepare(references).statistics(source.best(weights))
+    for level, alone in ((METRIC.sentence_level(), True), (METRIC, False)):
+        best = 0
+        for s in range(40):
+            others = None if alone else firsts.sum(axis=0) - firsts[s]
+            found = lattice.candidates(s, weights, others, lambda _: 8.0, None).texts.to_list()
+            listed = source.candidates([s], weights).texts.to_list()
+            every = [text for text, _ in source.nets[s].paths]
+            ours, theirs, most = (_most(level, references[s], texts, others) for texts in (found, listed, every))
+            assert ours >= theirs - 1e-9
+            best += ours >= most - 1e-9
+        assert best >= 38, "nearly always the best of all paths"
+
+
+def _most(metric: Bleu, references: Sequence[str], texts: list[str], others: F64 | None) -> float:
+    rows = METRIC.prepare([references] * len(texts)).statistics(Hypotheses.one_each(texts))
+    return float(metric.score(rows if others is None else others + rows).max())
+
+
 def test_near_bounds_all_but_max_bleu() -> None:
-    values_, scores = np.array([1.0, 9.0, 3.0, 5.0]), np.array([4.0, 1.0, 3.0, 2.0])
-    assert _first_best(values_, scores, 0) == 1
-    assert _first_best(values_, scores, 3) == 3
-    assert _first_best(values_, scores, 1) == 0
     runs = {near: tune_source(judged(), METRIC, Mira(oracle="mb", near=near), start(judged()), Plan(epochs=2))
             for near in (0, 2, 20)}  # fmt: skip
     assert np.array_equal(values(runs[0]), values(runs[20])), "lists have 20 candidates"

@@ -240,5 +240,5 @@ def test_a_feature_made_in_memory_cannot_travel(folder: Path) -> None:
 
 def test_a_ranker_travels(folder: Path) -> None:
     source = DecoderSource(Decoder(folder, search=tiny.SEARCH), LINES)
-    back = again(source.ranker([[line] for line in LINES], False))
+    back = again(source.ranker([[line] for line in LINES], Bleu(tokenize="none")))
     assert back.decoder.weights.to_dict() == source.decoder.weights.to_dict()

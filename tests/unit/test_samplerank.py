@@ -171,7 +171,13 @@ def test_documents_stay_together(model: Path, tmp_path: Path) -> None:
 
 def test_what_it_cannot_do(model: Path, tmp_path: Path, cli: Cli) -> None:
     setting = judged(model)
-    for metric, message in ((Chrf(), "maximises BLEU"), (Bleu(), "tokenize=none"), (Bleu(order=3), "4-grams")):
+    for metric, message in (
+        (Chrf(), "`incremental`"),
+        (Bleu(), "tokenize=none"),
+        (Bleu(tokenize="none", order=3), "4-grams"),
+        (Bleu(tokenize="none", smooth="floor"), "floor"),
+        (Bleu(tokenize="none", effective_order=True), "effective_order"),
+    ):
         with pytest.raises(OptionError, match=message):
             tune_source(setting, metric, SMALL, wrong(setting), Plan(epochs=1))
     for options in ({"chains": 0}, {"c": 0.0}, {"oracle": "x"}, {"merge": -1.0}, {"temperature": 0.0}):

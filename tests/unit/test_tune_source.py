@@ -252,26 +252,26 @@ def test_online_mira_is_what_the_equations_say(oracle: str, prediction: str, con
 def test_gains_are_counted_in_words_on_top_of_the_latest_translations() -> None:
     rows = np.array([[3.0, 4.0], [5.0, 6.0], [1.0, 2.0]])
     state = State(np.zeros(0), rows={"corpus": rows})
-    context = before(Mira(), state, 3, 2)
+    context = before(Mira(), state, 2)
     others = context.others(0)
     assert others is not None
     assert others.tolist() == [6.0, 8.0]
     assert context.unit(others + np.array([9.0, 7.0])) == 15.0
     context.saw(0, np.array([9.0, 7.0]), None)
-    latest, frozen = context.others(1), before(Mira(context="epoch"), state, 3, 2)
+    latest, frozen = context.others(1), before(Mira(context="epoch"), state, 2)
     frozen.saw(0, np.array([9.0, 7.0]), None)
     old = frozen.others(1)
     assert latest is not None
     assert old is not None
     assert (latest.tolist(), old.tolist()) == ([10.0, 9.0], [4.0, 6.0])
-    decaying = before(Mira(gain="background", decay=0.5), State(np.zeros(0)), 3, 2)
+    decaying = before(Mira(gain="background", decay=0.5), State(np.zeros(0)), 2)
     decaying.saw(2, np.array([9.0, 7.0]), None)  # no oracle: nothing is added
     decaying.saw(0, np.array([9.0, 7.0]), np.array([8.0, 8.0]))
     assert decaying.sum.tolist() == [8.5, 8.5]
-    first = before(Mira(), State(np.zeros(0)), 3, 2)
+    first = before(Mira(), State(np.zeros(0)), 2)
     assert (first.others(0), first.unit(np.array([9.0, 7.0]))) == (None, 7.0)
     with pytest.raises(OptionError, match="length_column"):
-        before(Mira(), State(np.zeros(0)), 3, 1)
+        before(Mira(), State(np.zeros(0)), 1)
 
 
 ALL = np.arange(4, dtype=np.uint32)

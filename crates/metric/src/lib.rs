@@ -6,19 +6,20 @@
 //! sentence once, [`Reference::statistics`] gives the row of one hypothesis, [`Metric::score`] reads a sum.
 
 pub mod bleu;
+pub mod capability;
 pub mod chrf;
-pub mod matcher;
 mod ngrams;
 pub mod resample;
 pub mod ter;
 pub mod tokenize;
 pub mod wer;
 
+use capability::{Approximate, Incremental, Linear};
 use dragoman_base::Texts;
 use rayon::prelude::*;
 
 /// A corpus metric with additive statistics.
-pub trait Metric: std::any::Any + Send + Sync {
+pub trait Metric: Send + Sync {
     /// Number of statistics in a row.
     fn width(&self) -> usize;
 
@@ -27,6 +28,21 @@ pub trait Metric: std::any::Any + Send + Sync {
 
     /// The score of a row or of a sum of rows.
     fn score(&self, row: &[f64]) -> f64;
+
+    /// Approximate scores in bulk, if it has them.
+    fn approximate(&self) -> Option<&dyn Approximate> {
+        None
+    }
+
+    /// A first-order form for searches over paths, if it has one.
+    fn linear(&self) -> Option<&dyn Linear> {
+        None
+    }
+
+    /// A form that is kept up to date as a text changes, if it has one.
+    fn incremental(&self) -> Option<Incremental> {
+        None
+    }
 }
 
 /// The prepared references of one sentence.

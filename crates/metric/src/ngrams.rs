@@ -85,6 +85,11 @@ impl NgramTree {
         self.nodes[node as usize].depth as usize
     }
 
+    /// An n-gram without its first symbol.
+    pub fn shorter(&self, node: u32) -> u32 {
+        self.nodes[node as usize].shorter
+    }
+
     /// For each n-gram its longest suffix that is shorter than the longest order and that some symbol continues, or
     /// the empty one: all that [`NgramTree::step`] can tell apart.
     pub fn resting(&self) -> Vec<u32> {
@@ -114,6 +119,23 @@ impl NgramTree {
                 return 0;
             }
             node = self.nodes[node as usize].shorter;
+        }
+    }
+}
+
+/// How often each n-gram of a tree may match: its largest count in any one sequence.
+#[derive(Default)]
+pub(crate) struct Limits(pub Vec<u32>);
+
+impl Limits {
+    /// Adds a sequence to a tree and counts its n-grams.
+    pub fn add(&mut self, tree: &mut NgramTree, symbols: &[u32]) {
+        let mut counts: FxHashMap<u32, u32> = FxHashMap::default();
+        tree.add(symbols, |node| *counts.entry(node).or_default() += 1);
+        self.0.resize(tree.len(), 0);
+        for (node, count) in counts {
+            let limit = &mut self.0[node as usize];
+            *limit = (*limit).max(count);
         }
     }
 }

@@ -4,20 +4,18 @@ use crate::columns::{Names, Texts, check_spans};
 use crate::errors::{invalid, to_py};
 use crate::learn::sized;
 use crate::metric::NativeMetric;
-use crate::mira::rules;
+use crate::mira;
 use crate::threads;
 use dragoman_base::sparse::Rows;
 use dragoman_base::{Result, Texts as BaseTexts};
-use dragoman_metric::Metric;
-use dragoman_metric::bleu::Bleu;
 use dragoman_optim::Memory;
-use dragoman_tune::lattice::{Builder, Plain, Pool, Run, Wish, read, write};
-use dragoman_tune::mira::{Context, Unit, learner};
+use dragoman_tune::lattice::{Builder, Path, Plain, Pool, Run, read, write};
+use dragoman_tune::mira::{Around, Context, Rules, Unit, Wish, learner};
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
 use rayon::prelude::*;
-use std::any::Any;
+use std::sync::Arc;
 
 type Array<'py, T> = Bound<'py, PyArray1<T>>;
 type Slice<'py, T> = PyReadonlyArray1<'py, T>;
@@ -27,31 +25,27 @@ type Slice<'py, T> = PyReadonlyArray1<'py, T>;
 type Visited<'py> =
     (Array<'py, f64>, Array<'py, f64>, u64, Array<'py, f64>, f64, Array<'py, f64>, Array<'py, f64>, usize);
 
+/// Some paths: texts, row starts, feature ids, values.
+type PathColumns<'py> = (Texts, Array<'py, i64>, Array<'py, u32>, Array<'py, f64>);
+
 /// The lattices of the sentences of a tuning text, of one or more rounds.
 #[pyclass(module = "dragoman._core")]
 pub struct LatticePool {
     inner: Pool,
 }
 
-fn bleu(metric: &NativeMetric) -> PyResult<&Bleu> {
-    let any: &dyn Any = metric.inner.as_ref();
-    any.downcast_ref()
-        .ok_or_else(|| invalid("hope and fear are sought in lattices for BLEU, and for no other metric"))
-}
-
 #[pymethods]
 impl LatticePool {
-    /// No lattices yet; the metric must be BLEU on words between blanks.
+    /// No lattices yet; the metric must have the capability `linear`.
     #[new]
     fn new(py: Python<'_>, metric: &NativeMetric, references: Vec<Vec<PyBackedStr>>) -> PyResult<Self> {
-        let bleu = bleu(metric)?;
         if let Some(empty) = references.iter().position(Vec::is_empty) {
             return Err(invalid(format!("sentence {empty} has no reference")));
         }
         let inner = threads::run(py, || {
             let lines: Vec<Vec<&str>> =
                 references.iter().map(|refs| refs.iter().map(|line| &**line).collect()).collect();
-            Pool::new(bleu, &lines)
+            Pool::new(Arc::clone(&metric.inner), &lines)
         });
         Ok(Self { inner: inner.map_err(to_py)? })
     }
@@ -123,7 +117,7 @@ impl LatticePool {
     /// Longest n-gram that counts.
     #[getter]
     fn order(&self) -> usize {
-        self.inner.bleu().order
+        self.inner.order()
     }
 
     /// Writes the lattices of a round.
@@ -149,13 +143,12 @@ impl LatticePool {
 
     /// What a word and a match of each order are worth on top of a sum of statistics, to first order.
     fn slopes<'py>(&self, py: Python<'py>, row: Slice<'_, f64>) -> PyResult<Array<'py, f64>> {
-        let row = sized(&row, self.inner.bleu().width(), "statistics")?;
-        Ok(self.inner.bleu().slopes(row).into_pyarray(py))
+        let row = sized(&row, self.inner.metric().width(), "statistics")?;
+        Ok(self.inner.linear().slopes(row).into_pyarray(py))
     }
 
     /// For each wish (a factor of the model score, one of the linearised gain) the best path in each of a sentence's
     /// lattices: texts and features. Paths that are best for several wishes come once.
-    #[allow(clippy::type_complexity)]
     fn paths<'py>(
         &self,
         py: Python<'py>,
@@ -163,27 +156,29 @@ impl LatticePool {
         weights: Slice<'_, f64>,
         wishes: Vec<(f64, f64)>,
         slopes: Slice<'_, f64>,
-    ) -> PyResult<(Texts, Array<'py, i64>, Array<'py, u32>, Array<'py, f64>)> {
-        if sentence >= self.inner.sentences() {
-            return Err(invalid(format!("there is no sentence {sentence}")));
-        }
-        let slopes = sized(&slopes, self.inner.bleu().order + 1, "slopes")?;
+    ) -> PyResult<PathColumns<'py>> {
+        self.check(sentence)?;
+        let slopes = sized(&slopes, self.inner.order() + 1, "slopes")?;
         let weights = weights.as_slice()?;
-        let wishes: Vec<Wish> = wishes.into_iter().map(|(model, gain)| Wish { model, gain }).collect();
-        let (texts, rows) = threads::run(py, || {
-            let (mut texts, mut rows) = (BaseTexts::new(), Rows::default());
-            for path in self.inner.search(sentence, weights, &wishes, slopes) {
-                texts.push(&self.inner.text(sentence, &path));
-                for (column, value) in self.inner.features(sentence, &[(&path, 1.0)]) {
-                    rows.push(column, value);
-                }
-                rows.end_row();
-            }
-            (texts, rows)
-        });
-        let arrays =
-            (rows.starts.into_pyarray(py), rows.columns.into_pyarray(py), rows.values.into_pyarray(py));
-        Ok((texts.into(), arrays.0, arrays.1, arrays.2))
+        Ok(self.columns(py, sentence, || self.inner.search(sentence, weights, &wished(wishes), slopes)))
+    }
+
+    /// The 1-best path of each of a sentence's lattices and, for each wish, the best path that a search finds from there:
+    /// as `paths`, but gains are the metric's own on top of `base`, times `unit`.
+    fn seek<'py>(
+        &self,
+        py: Python<'py>,
+        sentence: usize,
+        weights: Slice<'_, f64>,
+        wishes: Vec<(f64, f64)>,
+        base: Slice<'_, f64>,
+        unit: f64,
+    ) -> PyResult<PathColumns<'py>> {
+        self.check(sentence)?;
+        let base = sized(&base, self.inner.metric().width(), "statistics")?;
+        let weights = weights.as_slice()?;
+        let worth = self.inner.worth(base, unit);
+        Ok(self.columns(py, sentence, || self.inner.seek(sentence, weights, &wished(wishes), &worth)))
     }
 
     /// A pass of MIRA over some sentences.
@@ -221,28 +216,67 @@ impl LatticePool {
         let all = |array: &Slice<'_, f64>| {
             sized(array, width, "numbers, one for each feature").map(<[f64]>::to_vec)
         };
-        let row = sized(&background, self.inner.bleu().width(), "statistics")?.to_vec();
+        let row = sized(&background, self.inner.metric().width(), "statistics")?.to_vec();
         let unit = match unit {
             "score" => Unit::Score,
             "sentence" => Unit::Sentence,
             "length" => Unit::Statistic(1),
             _ => return Err(invalid(format!("expected score, sentence or length, found `{unit}`"))),
         };
-        let rules = rules(oracle, prediction, 1, decay, feed)?;
+        let rules =
+            Rules { oracle: mira::oracle(oracle, 1)?, prediction: mira::prediction(prediction)?, near: 0 };
         let bounds = (all(&lower)?, all(&upper)?);
         let learner = learner(c, &bounds, (all(&weights)?, all(&drift)?, updates));
-        let mut run = Run::new(rules, unit, learner, Context { row, count }).map_err(to_py)?;
+        let sum = Context { row, count };
+        let around = Around::Background { sum, decay, feed: mira::feed(feed)? };
+        let mut run = Run::new((rules, unit), learner, around, self.inner.metric().width()).map_err(to_py)?;
         threads::run(py, || order.iter().for_each(|&s| run.visit(&self.inner, s)));
+        let background = run.around.others(0);
         let Memory { weights, sums, time, .. } = run.learner.memory();
         Ok((
             PyArray1::from_slice(py, weights),
             PyArray1::from_slice(py, sums),
             *time,
-            run.background.row.into_pyarray(py),
-            run.background.count,
-            run.met.0.into_pyarray(py),
-            run.met.1.into_pyarray(py),
+            background.row.into_pyarray(py),
+            background.count,
+            run.met.0.row.into_pyarray(py),
+            run.met.1.row.into_pyarray(py),
             run.telling,
         ))
+    }
+}
+
+fn wished(wishes: Vec<(f64, f64)>) -> Vec<Wish> {
+    wishes.into_iter().map(|(model, gain)| Wish { model, gain }).collect()
+}
+
+impl LatticePool {
+    fn check(&self, sentence: usize) -> PyResult<()> {
+        if sentence < self.inner.sentences() {
+            return Ok(());
+        }
+        Err(invalid(format!("there is no sentence {sentence}")))
+    }
+
+    /// Texts and features of paths.
+    fn columns<'py>(
+        &self,
+        py: Python<'py>,
+        sentence: usize,
+        find: impl FnOnce() -> Vec<Path> + Send,
+    ) -> PathColumns<'py> {
+        let (texts, rows) = py.detach(|| {
+            let (mut texts, mut rows) = (BaseTexts::new(), Rows::default());
+            for path in find() {
+                texts.push(&self.inner.text(sentence, &path));
+                for (column, value) in self.inner.features(sentence, &[(&path, 1.0)]) {
+                    rows.push(column, value);
+                }
+                rows.end_row();
+            }
+            (texts, rows)
+        });
+        let starts = rows.starts.into_pyarray(py);
+        (texts.into(), starts, rows.columns.into_pyarray(py), rows.values.into_pyarray(py))
     }
 }

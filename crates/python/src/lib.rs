@@ -24,6 +24,7 @@ mod rules;
 mod sample;
 mod tags;
 mod threads;
+mod walk;
 mod weights;
 
 use pyo3::prelude::*;
@@ -65,7 +66,7 @@ mod _core {
     #[pymodule_export]
     use crate::mert::{LinePool, noisy_copies};
     #[pymodule_export]
-    use crate::metric::{NativeMetric, NativeReferences};
+    use crate::metric::{NativeMetric, NativeReferences, refusal};
     #[pymodule_export]
     use crate::mira::{JudgedLists, MiraRun};
     #[pymodule_export]
@@ -80,6 +81,8 @@ mod _core {
     use crate::tags::TagCounts;
     #[pymodule_export]
     use crate::threads::{get_threads, set_threads};
+    #[pymodule_export]
+    use crate::walk::{MiraContext, MiraWalk};
     #[pymodule_export]
     use crate::weights::{
         SharedValues, names_dense, names_extend, names_find, names_match, names_pack, names_sets, names_take,

@@ -8,7 +8,7 @@ use dragoman_metric::chrf::Chrf;
 use dragoman_metric::ter::Ter;
 use dragoman_metric::tokenize::{Tercom, Tokenizer};
 use dragoman_metric::wer::Wer;
-use dragoman_metric::{Metric, Reference, digest_all, scores, statistics};
+use dragoman_metric::{Metric, Reference, capability, digest_all, scores, statistics};
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
@@ -60,6 +60,12 @@ fn smoothing(name: &str, value: f64) -> PyResult<Smoothing> {
         "add-all" => Ok(Smoothing::AddAll(value)),
         _ => Err(invalid(format!("expected none, exp, floor, add-k or add-all, found `{name}`"))),
     }
+}
+
+/// Why a metric that lacks a capability cannot be used.
+#[pyfunction]
+pub fn refusal(what: &str, capability: &str) -> String {
+    capability::refusal(what, capability)
 }
 
 #[pymethods]
@@ -159,6 +165,12 @@ impl NativeMetric {
     #[getter]
     fn width(&self) -> usize {
         self.inner.width()
+    }
+
+    /// What it can do inside a kernel, beyond scoring rows.
+    #[getter]
+    fn capabilities(&self) -> Vec<&'static str> {
+        capability::names(self.inner.as_ref())
     }
 
     /// Digests the references of each sentence (at least one each).

@@ -4,12 +4,15 @@ use crate::columns::Texts;
 use crate::decode::{NativeSystem, NativeWeights, PySettings, read};
 use crate::errors::{invalid, to_py};
 use crate::found::TranslationColumns;
+use crate::metric::NativeMetric;
 use dragoman_base::{Error, Result};
 use dragoman_decode::columns::Candidates;
 use dragoman_decode::sample::{
-    Mix, Mixed, Oracle, Pace, Plan, RankOptions, References, Shard, Start, Whole, rank, sample,
+    Mix, Mixed, Oracle, Pace, Plan, RankOptions, Shard, Start, Whole, rank, sample,
 };
 use dragoman_decode::{Choice, Input, System, Translation};
+use dragoman_metric::bleu::incremental::References;
+use dragoman_metric::capability::{Incremental, refusal};
 use dragoman_stream::pools;
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1, PyReadonlyArrayDyn};
 use pyo3::prelude::*;
@@ -241,19 +244,22 @@ pub struct PyPace<'py> {
 pub struct SampleRanker {
     system: Arc<System>,
     inputs: Vec<Input>,
+    metric: Incremental,
     references: Vec<References>,
 }
 
 #[pymethods]
 impl SampleRanker {
-    /// Sentences of words between blanks, with the references of each; `lower` compares lower-cased words.
+    /// Sentences of words between blanks, with the references of each; the metric has the capability `incremental`.
     #[new]
     fn new(
         system: &NativeSystem,
         lines: &Texts,
         references: Vec<Vec<String>>,
-        lower: bool,
+        metric: &NativeMetric,
     ) -> PyResult<Self> {
+        let metric =
+            metric.inner.incremental().ok_or_else(|| invalid(refusal("SampleRank", "incremental")))?;
         if lines.inner.len() != references.len() {
             return Err(invalid(format!(
                 "expected references for each of {} lines, found {}",
@@ -264,12 +270,12 @@ impl SampleRanker {
         let inputs = (0..lines.inner.len()).map(|i| Input::plain(lines.inner.get(i))).collect();
         let mut made = Vec::with_capacity(references.len());
         for (line, texts) in references.iter().enumerate() {
-            let Some(one) = References::new(texts, lower) else {
+            let Some(one) = metric.references(texts) else {
                 return Err(invalid(format!("line {}: the references have too many words", line + 1)));
             };
             made.push(one);
         }
-        Ok(Self { system: Arc::clone(&system.inner), inputs, references: made })
+        Ok(Self { system: Arc::clone(&system.inner), inputs, metric, references: made })
     }
 
     /// One epoch of all chains; `shards` has for each chain the sentences of its batches. Chain k draws from the stream
@@ -297,8 +303,12 @@ impl SampleRanker {
             *place = true;
         }
         let one = |number: usize| {
-            let shard =
-                Shard { inputs: &self.inputs, references: &self.references, batches: &shards[number] };
+            let shard = Shard {
+                inputs: &self.inputs,
+                metric: &self.metric,
+                references: &self.references,
+                batches: &shards[number],
+            };
             let pace = pace.clone();
             rank(
                 &self.system,

@@ -4,8 +4,6 @@ pub mod lattice;
 pub mod lists;
 pub mod mert;
 pub mod mira;
-mod mira_gain;
-mod mira_rough;
 pub mod online;
 pub mod pairs;
 mod renumber;

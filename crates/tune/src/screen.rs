@@ -2,10 +2,10 @@
 //! 16 bits find the few that can be meant, whose true values then decide. Nothing that is chosen depends on them.
 
 use crate::lists::{Lists, first_max};
+/// Candidates whose numbers lie side by side. The last of a list is repeated to fill it.
+pub(crate) use dragoman_metric::capability::LANES;
 use rayon::prelude::*;
 
-/// Candidates whose numbers lie side by side. The last of a list is repeated to fill it.
-pub(crate) const LANES: usize = 16;
 /// Codes reach from −`REACH` to `REACH`.
 const REACH: f64 = 32767.0;
 /// What rounding to f32 changes at most, relative to the number.
@@ -220,6 +220,19 @@ pub(crate) fn top(numbers: &[f32]) -> f32 {
         }
     }
     most.iter().fold(f32::NEG_INFINITY, |a, &b| if b > a { b } else { a })
+}
+
+/// The smallest number of whole lanes.
+#[allow(clippy::inline_always)]
+#[inline(always)]
+pub(crate) fn bottom(numbers: &[f32]) -> f32 {
+    let mut least = [f32::INFINITY; LANES];
+    for lanes in numbers.as_chunks::<LANES>().0 {
+        for (least, &x) in least.iter_mut().zip(lanes) {
+            *least = if x < *least { x } else { *least };
+        }
+    }
+    least.iter().fold(f32::INFINITY, |a, &b| if b < a { b } else { a })
 }
 
 /// A number that is surely below every f32 whose true value reaches `top` less twice the slack.

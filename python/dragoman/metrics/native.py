@@ -70,6 +70,11 @@ class NativeForm:
         """Number of statistics in a row."""
         return self._native.width
 
+    @property
+    def capabilities(self) -> frozenset[str]:
+        """What it can do inside a kernel (`dragoman.metrics.capability`)."""
+        return frozenset(self._native.capabilities)
+
     def prepare(self, references: Sequence[Sequence[str]]) -> References:
         """Digests the references of each sentence."""
         return Judge(self._native.prepare(references))
@@ -98,6 +103,12 @@ class TokenizedForm(NativeForm):
         """What the core is told of tokens: with a Python tokeniser, lines arrive ready to be split."""
         in_core = python_tokenizer(self.tokenize) is None  # and an unknown name is an error now, not later
         return {"tokenize": self.tokenize if in_core else "none", "lowercase": self.lowercase and in_core}
+
+    @property
+    def capabilities(self) -> frozenset[str]:
+        """What it can do inside a kernel: with a Python tokeniser, nothing that reads words there."""
+        found = frozenset(self._native.capabilities)
+        return found if self.tokenize in NATIVE_TOKENIZERS else found - {"linear", "incremental"}
 
     def prepare(self, references: Sequence[Sequence[str]]) -> References:
         """Digests the references of each sentence."""

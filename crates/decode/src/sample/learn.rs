@@ -1,8 +1,8 @@
 //! What a neighbourhood teaches: which members are to score more, and by how much the weights move.
 
-use super::gain::Text;
 use super::rank::{Member, Oracle, Worker};
 use crate::feature::OWN;
+use dragoman_metric::bleu::incremental::Text;
 use std::time::Instant;
 
 #[cfg(test)]
@@ -50,7 +50,7 @@ impl Worker<'_, '_> {
     ///
     /// A member whose score and largest possible gain are not above the best sum so far is not looked at further.
     fn gains(&mut self, at: usize, sampled: usize) -> (usize, f64, f64) {
-        let Self { epoch, options, members, hood, bleu, total, sequence, bounds, .. } = self;
+        let Self { epoch, options, members, hood, scorer, total, sequence, bounds, .. } = self;
         let one = &mut members[at];
         let window = one.words(hood.window);
         let Member { chain, text, symbols, counts } = one;
@@ -63,7 +63,7 @@ impl Worker<'_, '_> {
             hood.options(chain, member, sequence);
             let mut tally = text.probe(sequence.iter().map(|&option| &symbols[all.place(option)]));
             tally.add(&rest, 1);
-            bleu.score(&tally)
+            scorer.score(&tally)
         };
         let hope = if options.oracle == Oracle::Hope { 1.0 } else { 1e-9 };
         let gain = gain_of(text, sampled);
@@ -76,7 +76,7 @@ impl Worker<'_, '_> {
             let most = bounds.of(member, |known, empty, lengths| {
                 let mut tally = text.bound(known, empty, lengths);
                 tally.add(&rest, 1);
-                bleu.score(&tally)
+                scorer.score(&tally)
             });
             #[cfg(test)]
             let most = if PROBE_ALL.get() { f64::INFINITY } else { most };
@@ -118,7 +118,7 @@ impl Worker<'_, '_> {
     /// Sets factors: the probability of each member times its gain above the mean, times the sentences of the batch,
     /// which a change of one of them moves the less the more they are.
     fn rate(&mut self, at: usize, picks: &mut [Pick]) {
-        let Self { epoch, members, hood, bleu, total, sequence, gained, .. } = self;
+        let Self { epoch, members, hood, scorer, total, sequence, gained, .. } = self;
         let lines = members.len() as f64;
         let one = &mut members[at];
         let window = one.words(hood.window);
@@ -132,7 +132,7 @@ impl Worker<'_, '_> {
             hood.options(chain, pick.member, sequence);
             let mut tally = text.probe(sequence.iter().map(|&option| &symbols[all.place(option)]));
             tally.add(&rest, 1);
-            gained.push(bleu.score(&tally));
+            gained.push(scorer.score(&tally));
         }
         text.close();
         epoch.probed.0 += picks.len() as u64;

@@ -14,7 +14,6 @@ mod bounds;
 mod chain;
 mod cover;
 mod difference;
-mod gain;
 mod hood;
 mod judge;
 mod learn;
@@ -32,7 +31,6 @@ const MEMORY: usize = 1 << 8;
 
 pub use anneal::{Plan, Whole, sample};
 pub use chain::{Chain, Start};
-pub use gain::{Bleu, References, Tally, Text};
 pub use hood::{Hood, Scratch};
 pub use judge::{Fixed, Judge, Learned};
 pub use mix::Mixed;

@@ -4,7 +4,6 @@
 use super::MEMORY;
 use super::bounds::Bounds;
 use super::chain::{Chain, Start};
-use super::gain::{Bleu, References, Tally, Text};
 use super::hood::{Hood, Scratch};
 use super::judge::Learned;
 use super::learn::Pick;
@@ -19,6 +18,8 @@ use crate::system::System;
 use crate::weights::Weights;
 use dragoman_base::random::{Generator, below, stream};
 use dragoman_base::{Error, Result};
+use dragoman_metric::bleu::incremental::{References, Scorer, Tally, Text};
+use dragoman_metric::capability::Incremental;
 use std::cell::RefCell;
 use std::time::{Duration, Instant};
 
@@ -49,7 +50,7 @@ pub struct RankOptions {
     pub c: f64,
     /// What a perfect gain is: 100 or 1.
     pub scale: f64,
-    /// Added to all counts of the gain.
+    /// Added to all counts of the gain, unless the metric adds to counts itself.
     pub add: f64,
     /// What is learned from.
     pub oracle: Oracle,
@@ -77,6 +78,8 @@ pub struct RankOptions {
 pub struct Shard<'a> {
     /// All sentences.
     pub inputs: &'a [Input],
+    /// What is to be learned.
+    pub metric: &'a Incremental,
     /// Their references.
     pub references: &'a [References],
     /// The sentences of each batch.
@@ -175,7 +178,7 @@ pub fn rank(
             epoch: &mut epoch,
             options,
             fixed,
-            bleu: Bleu::new(options.scale, options.add),
+            scorer: shard.metric.scorer(options.scale, options.add),
             total: Tally::default(),
             members: Vec::with_capacity(batch.len()),
             scratch: Scratch::default(),
@@ -190,11 +193,16 @@ pub fn rank(
         };
         for ((ready, &sentence), all) in readies.iter().zip(batch).zip(&all) {
             let references = &shard.references[sentence];
-            worker.join(ready, references, references.symbols(ready.sentence, all), sentence)?;
+            worker.join(ready, references, symbols(references, ready.sentence, all), sentence)?;
         }
         worker.run(&mut rng);
     }
     Ok(epoch)
+}
+
+/// The numbers of all target words of a sentence's options, as its references have them.
+pub(super) fn symbols(references: &References, sentence: &Sentence<'_>, options: &Options) -> Vec<u16> {
+    options.targets().iter().map(|&word| references.symbol(sentence.target_text(word))).collect()
 }
 
 /// A batch at work.
@@ -202,7 +210,7 @@ pub(super) struct Worker<'a, 'e> {
     pub(super) epoch: &'e mut Epoch,
     pub(super) options: &'e RankOptions,
     pub(super) fixed: &'e [bool],
-    pub(super) bleu: Bleu,
+    pub(super) scorer: Scorer,
     /// Statistics of the whole batch.
     pub(super) total: Tally,
     pub(super) members: Vec<Member<'a>>,
@@ -257,7 +265,7 @@ impl<'a> Worker<'a, '_> {
             self.sample(at, sample >= burn, temperature, rng);
         }
         self.epoch.samples += (burn + learn) as u64;
-        self.epoch.gain += self.bleu.score(&self.total) * count as f64;
+        self.epoch.gain += self.scorer.score(&self.total) * count as f64;
         self.epoch.time += began.elapsed();
     }
 

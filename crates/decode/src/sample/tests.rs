@@ -1,11 +1,11 @@
 //! The sampler against recomputation from scratch, on random small systems.
 
 use super::chain::step;
-use super::gain::{References, Text};
 use super::hood::{Hood, Scratch};
 use super::judge::{Fixed, Judge, Known, Learned};
 use super::moves::{Mix, draw};
-use super::{Bleu, Chain, Oracle, Pace, RankOptions, Shard, Start, rank};
+use super::rank::symbols;
+use super::{Chain, Oracle, Pace, RankOptions, Shard, Start, rank};
 use crate::coverage::{Coverages, EMPTY};
 use crate::feature::{Context, OWN, Part, Stacks};
 use crate::options::{Choice, Collector};
@@ -13,6 +13,10 @@ use crate::search::Ready;
 use crate::sentence::{Input, Sentence};
 use crate::system::System;
 use dragoman_base::random::{Generator, below, stream};
+use dragoman_metric::Metric;
+use dragoman_metric::bleu::Bleu;
+use dragoman_metric::bleu::incremental::Text;
+use dragoman_metric::capability::Incremental;
 use dragoman_rules::{ImportOptions, import};
 use rustc_hash::FxHashMap;
 use std::cell::RefCell;
@@ -26,6 +30,10 @@ const CHOICE: Choice = Choice { limit: 20, drop_unknown: true };
 /// Steps of the long test; more of them with `SAMPLE_STEPS`.
 fn steps() -> usize {
     std::env::var("SAMPLE_STEPS").ok().and_then(|text| text.parse().ok()).unwrap_or(20_000)
+}
+
+fn bleu() -> Incremental {
+    Bleu::default().incremental().unwrap()
 }
 
 fn part(kind: &str, name: &str, options: &[(&str, &str)]) -> Part {
@@ -193,8 +201,8 @@ fn walk_and_check(ready: &Ready<'_>, seed: u64, far: usize, steps: usize, mix: &
     let (mut rng, mut scratch, mut hood) = (stream(seed, 1), Scratch::default(), Hood::default());
     let mut judge = Learned::new(ready.weights.iter().map(f64::from).collect());
     let mut chain = Chain::new(ready, (Some(far), Start::Gloss), &mut judge, &mut scratch).unwrap();
-    let references = References::new(&["u v w x".to_owned(), "v w u v w y y x".to_owned()], false).unwrap();
-    let symbols = references.symbols(ready.sentence, ready.options);
+    let references = bleu().references(&["u v w x".to_owned(), "v w u v w y y x".to_owned()]).unwrap();
+    let symbols = symbols(&references, ready.sentence, ready.options);
     let words = |phrases: &[u32]| -> Vec<u16> {
         phrases.iter().flat_map(|&o| symbols[ready.options.place(o)].to_vec()).collect()
     };
@@ -321,9 +329,9 @@ fn the_bounds_of_gains_change_nothing() {
     let ground = Ground::new(8, 6);
     let weights = ground.system.weights(None, &ground.values).unwrap();
     let inputs = vec![ground.input.clone(), Input::plain("a b c"), Input::plain("? d")];
-    let refs = ["v w u u", "w x u v", "y ? u"].map(|r| References::new(&[r.to_owned()], false).unwrap());
+    let refs = ["v w u u", "w x u v", "y ? u"].map(|r| bleu().references(&[r.to_owned()]).unwrap());
     let batches = [vec![0, 2], vec![1]];
-    let shard = Shard { inputs: &inputs, references: &refs, batches: &batches };
+    let shard = Shard { inputs: &inputs, metric: &bleu(), references: &refs, batches: &batches };
     for oracle in [Oracle::Hope, Oracle::Gain] {
         let options = RankOptions { oracle, ..ranking() };
         let run = |all: bool| {
@@ -354,9 +362,9 @@ fn weights_move_as_the_equations_say() {
     let ground = Ground::new(9, 5);
     let weights = ground.system.weights(None, &ground.values).unwrap();
     let inputs = vec![ground.input.clone()];
-    let refs = [References::new(&["v w u u".to_owned()], false).unwrap()];
+    let refs = [bleu().references(&["v w u u".to_owned()]).unwrap()];
     let batches = [vec![0]];
-    let shard = Shard { inputs: &inputs, references: &refs, batches: &batches };
+    let shard = Shard { inputs: &inputs, metric: &bleu(), references: &refs, batches: &batches };
     let fixed: Vec<bool> = (0..ground.values.len()).map(|i| i == 1).collect();
     let run = |options: &RankOptions| {
         rank(&ground.system, &weights, (&ground.values, Pace::default()), &fixed, &shard, options, (4, 0))
@@ -378,7 +386,6 @@ fn weights_move_as_the_equations_say() {
     let moved =
         tiny.learned.weights.iter().zip(&ground.values).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
     assert!(moved > 0.0 && moved < 1e-9 * 100.0 * tiny.updates as f64);
-    let _ = Bleu::new(1.0, 0.01);
 }
 
 #[test]
@@ -388,10 +395,10 @@ fn the_mean_climbs_the_expected_gain() {
     let ground = Ground::new(12, 6);
     let weights = ground.system.weights(None, &ground.values).unwrap();
     let (inputs, batches) = (vec![ground.input.clone()], [vec![0]]);
-    let refs = [References::new(&["v w u x u".to_owned()], false).unwrap()];
-    let shard = Shard { inputs: &inputs, references: &refs, batches: &batches };
+    let refs = [bleu().references(&["v w u x u".to_owned()]).unwrap()];
+    let shard = Shard { inputs: &inputs, metric: &bleu(), references: &refs, batches: &batches };
     let (c, temperature) = (1e-9, 0.7);
-    let (mut seen, bleu) = (0, Bleu::new(100.0, 0.01));
+    let (mut seen, bleu) = (0, bleu().scorer(100.0, 0.01));
     for seed in 0..60 {
         let options = RankOptions {
             oracle: Oracle::Mean,
@@ -425,7 +432,7 @@ fn the_mean_climbs_the_expected_gain() {
                 }
                 let shares: Vec<f64> = hood.scores.iter().map(|score| (score / temperature).exp()).collect();
                 let total: f64 = shares.iter().sum();
-                let symbols = refs[0].symbols(ready.sentence, ready.options);
+                let symbols = symbols(&refs[0], ready.sentence, ready.options);
                 let mut phrases = Vec::new();
                 let gains = (0..shares.len()).map(|member| {
                     hood.options(&chain, member, &mut phrases);

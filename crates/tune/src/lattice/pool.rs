@@ -1,12 +1,14 @@
 //! The lattices of all sentences and of several rounds, and the paths that are sought in them.
 
 use super::plain::Plain;
-use super::product::{Lattice, Wish};
+use super::product::Lattice;
+use super::seek::{Found, Seeker};
+use crate::mira::{Scorer, Wish, Worth};
 use dragoman_base::{Error, Result};
-use dragoman_metric::bleu::Bleu;
-use dragoman_metric::matcher::Matcher;
+use dragoman_metric::capability::{Linear, Matcher, refusal};
 use dragoman_metric::{Metric, Reference};
 use rayon::prelude::*;
+use std::sync::Arc;
 
 /// From so many steps on, the lattices of a sentence are searched side by side.
 const MANY: usize = 1 << 14;
@@ -33,26 +35,44 @@ struct Sentence {
 
 /// Lattices with references.
 pub struct Pool {
-    bleu: Bleu,
+    metric: Arc<dyn Metric>,
     sentences: Vec<Sentence>,
 }
 
 impl Pool {
-    /// No lattices yet. The metric must be BLEU on words between blanks: nothing else falls apart into n-grams.
-    pub fn new(bleu: &Bleu, references: &[Vec<&str>]) -> Result<Self> {
-        let one = |lines: &Vec<&str>| {
-            let matcher = Matcher::new(bleu, lines).ok_or_else(|| {
-                Error::Invalid("lattices are searched word by word: BLEU needs tokenize=none".into())
-            })?;
-            Ok(Sentence { matcher, references: bleu.digest(lines), lattices: Vec::new() })
+    /// No lattices yet. The metric must have a linear form: nothing else falls apart along a path.
+    pub fn new(metric: Arc<dyn Metric>, references: &[Vec<&str>]) -> Result<Self> {
+        let linear = metric
+            .linear()
+            .ok_or_else(|| Error::Invalid(refusal("the search for hope and fear in lattices", "linear")))?;
+        let one = |lines: &Vec<&str>| Sentence {
+            matcher: linear.matcher(lines),
+            references: metric.digest(lines),
+            lattices: Vec::new(),
         };
-        let sentences = references.par_iter().map(one).collect::<Result<_>>()?;
-        Ok(Self { bleu: bleu.clone(), sentences })
+        let sentences = references.par_iter().map(one).collect();
+        Ok(Self { metric, sentences })
     }
 
     /// The metric.
-    pub fn bleu(&self) -> &Bleu {
-        &self.bleu
+    pub fn metric(&self) -> &dyn Metric {
+        self.metric.as_ref()
+    }
+
+    /// What rows are worth on top of a sum, in a unit.
+    pub fn worth<'a>(&'a self, base: &'a [f64], unit: f64) -> Worth<'a> {
+        // A metric with a linear form is BLEU so far: higher is better, up to 100.
+        Worth { scorer: Scorer { metric: self.metric(), sign: 1.0, scale: 100.0 }, base, unit }
+    }
+
+    /// Its linear form.
+    pub fn linear(&self) -> &dyn Linear {
+        self.metric.linear().expect("asked for when the pool was made")
+    }
+
+    /// Longest n-gram that counts.
+    pub fn order(&self) -> usize {
+        self.linear().order()
     }
 
     /// Number of sentences.
@@ -123,7 +143,7 @@ impl Pool {
                 if found.iter().any(|path| path.arcs == arcs) {
                     continue;
                 }
-                let mut row = vec![0.0; self.bleu.width()];
+                let mut row = vec![0.0; self.metric.width()];
                 sentence.references.statistics(&lattice.text(&arcs), &mut row);
                 let model = arcs.iter().map(|&arc| scores[arc as usize]).sum();
                 found.push(Path { lattice: at, arcs, model, row });
@@ -137,9 +157,38 @@ impl Pool {
         lattices.iter().enumerate().flat_map(one).collect()
     }
 
+    /// The 1-best path of each lattice of a sentence and, for each wish, the best path that a search finds from there
+    /// under the true metric. Paths that are best for several wishes come once.
+    pub fn seek(&self, s: usize, weights: &[f64], wishes: &[Wish], worth: &Worth<'_>) -> Vec<Path> {
+        let sentence = &self.sentences[s];
+        let one = |(at, (_, lattice)): (usize, &(u32, Lattice))| {
+            let mut scores = Vec::new();
+            lattice.scores(weights, &mut scores);
+            let (matcher, references) = (&sentence.matcher, sentence.references.as_ref());
+            let seeker = Seeker { lattice, matcher, references, linear: self.linear(), scores: &scores };
+            let mut found: Vec<Path> = Vec::new();
+            let Some(first) = seeker.best(worth.base.len()) else { return found };
+            let mut push = |Found { arcs, model, row }| {
+                if !found.iter().any(|path| path.arcs == arcs) {
+                    found.push(Path { lattice: at, arcs, model, row });
+                }
+            };
+            push(first.clone());
+            for &wish in wishes {
+                push(seeker.seek(wish, worth, &first));
+            }
+            found
+        };
+        let lattices = &sentence.lattices;
+        if lattices.len() > 1 && lattices.iter().map(|(_, l)| l.steps()).sum::<usize>() >= MANY {
+            return lattices.par_iter().enumerate().flat_map_iter(one).collect();
+        }
+        lattices.iter().enumerate().flat_map(one).collect()
+    }
+
     /// The 1-best path of a sentence: of all its lattices, the first with the largest model score.
     pub fn best(&self, s: usize, weights: &[f64]) -> Option<Path> {
-        let found = self.search(s, weights, &[Wish { model: 1.0, gain: 0.0 }], &[]);
+        let found = self.search(s, weights, &[Wish::MODEL], &[]);
         found.into_iter().reduce(|best, next| if next.model > best.model { next } else { best })
     }
 
@@ -147,7 +196,7 @@ impl Pool {
     pub fn total(&self, weights: &[f64]) -> Vec<f64> {
         let rows: Vec<Option<Path>> =
             (0..self.sentences.len()).into_par_iter().map(|s| self.best(s, weights)).collect();
-        let mut total = vec![0.0; self.bleu.width()];
+        let mut total = vec![0.0; self.metric.width()];
         for path in rows.iter().flatten() {
             total.iter_mut().zip(&path.row).for_each(|(sum, x)| *sum += x);
         }

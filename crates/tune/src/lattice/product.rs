@@ -5,7 +5,8 @@
 //! product is made once; every search in it is then one pass over its steps, exact.
 
 use super::plain::Plain;
-use dragoman_metric::matcher::Matcher;
+use crate::mira::Wish;
+use dragoman_metric::capability::Matcher;
 use std::collections::HashMap;
 
 /// A step of the product: an arc after a state.
@@ -17,15 +18,6 @@ struct Step {
     arc: u32,
     /// Its words and matches: a row of `marks`.
     mark: u32,
-}
-
-/// What a search is for: `model` times the model score plus `gain` times linearised BLEU.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Wish {
-    /// 0 or 1.
-    pub model: f64,
-    /// 1 for hope, −1 for fear, 0 for the 1-best.
-    pub gain: f64,
 }
 
 /// A lattice made ready for one sentence's references.
@@ -41,6 +33,9 @@ pub struct Lattice {
     marks: Vec<u32>,
     /// Numbers in a row.
     width: usize,
+    /// The matcher's state in each state, and the words of each phrase as it has them.
+    resting: Vec<u32>,
+    words: Vec<Vec<u32>>,
 }
 
 /// Where phrases lead from states, and the marks that they make; each is worked out once.
@@ -81,13 +76,23 @@ impl Lattice {
     pub fn new(plain: Plain, matcher: &Matcher) -> Self {
         let mut walker = Walker::new(matcher, &plain);
         let (width, starts) = (matcher.order() + 1, vec![0]);
-        let mut made = Self { plain, steps: Vec::new(), starts, ends: 0, marks: Vec::new(), width };
+        let mut made = Self {
+            plain,
+            steps: Vec::new(),
+            starts,
+            ends: 0,
+            marks: Vec::new(),
+            width,
+            resting: Vec::new(),
+            words: Vec::new(),
+        };
         if made.plain.nodes == 0 {
             return made;
         }
         // States of each node: the matcher's, and where they begin among all states.
         let mut resting: Vec<(Vec<u32>, u32)> = vec![(vec![0], 0)];
         made.starts.push(0);
+        made.resting.push(0);
         let mut arc = 0;
         for node in 1..made.plain.nodes {
             let mut found: Vec<(u32, Step)> = Vec::new();
@@ -103,7 +108,7 @@ impl Lattice {
             resting.push((made.settle(found), first));
         }
         made.ends = resting.last().map_or(0, |last| last.1);
-        made.marks = walker.marks;
+        (made.marks, made.words) = (walker.marks, walker.phrases);
         made.steps.shrink_to_fit();
         made
     }
@@ -115,6 +120,7 @@ impl Lattice {
         for (state, step) in found {
             if states.last() != Some(&state) {
                 states.push(state);
+                self.resting.push(state);
                 self.starts.push(self.steps.len() as u32);
             }
             self.steps.push(step);
@@ -142,7 +148,12 @@ impl Lattice {
     pub fn bytes(&self) -> usize {
         self.plain.bytes()
             + self.steps.len() * size_of::<Step>()
-            + (self.starts.len() + self.marks.len()) * size_of::<u32>()
+            + (self.starts.len() + self.marks.len() + self.resting.len()) * size_of::<u32>()
+            + self
+                .words
+                .iter()
+                .map(|words| size_of::<Vec<u32>>() + words.len() * size_of::<u32>())
+                .sum::<usize>()
     }
 
     /// The model score of every arc; features past the end of the weights weigh nothing.
@@ -165,15 +176,20 @@ impl Lattice {
         }));
     }
 
-    /// The arcs of the path that is best for a wish, and its value; the first of equals. `scores` are the arcs' model
-    /// scores and `slopes` what a word and a match of each order are worth. None if there is no path.
-    pub fn best(&self, wish: Wish, scores: &[f64], slopes: &[f64]) -> Option<(f64, Vec<u32>)> {
+    /// What each mark is worth for a wish.
+    fn worths(&self, wish: Wish, slopes: &[f64]) -> Vec<f64> {
         let worth = |row: &[u32]| {
             let sum: f64 = row.iter().zip(slopes).map(|(&count, slope)| f64::from(count) * slope).sum();
             if wish.gain == 0.0 { 0.0 } else { wish.gain * sum }
         };
-        let worths: Vec<f64> = self.marks.chunks_exact(self.width).map(worth).collect();
-        let states = self.starts.len() - 1;
+        self.marks.chunks_exact(self.width).map(worth).collect()
+    }
+
+    /// The arcs of the path that is best for a wish, and its value; the first of equals. `scores` are the arcs' model
+    /// scores and `slopes` what a word and a match of each order are worth. None if there is no path.
+    pub fn best(&self, wish: Wish, scores: &[f64], slopes: &[f64]) -> Option<(f64, Vec<u32>)> {
+        let worths = self.worths(wish, slopes);
+        let states = self.states();
         let mut value = vec![f64::NEG_INFINITY; states];
         let mut back = vec![u32::MAX; states];
         *value.first_mut()? = 0.0;
@@ -206,6 +222,49 @@ impl Lattice {
         Some((top, arcs))
     }
 
+    /// The largest value of what can follow each state, with unclipped matches.
+    pub fn outside(&self, wish: Wish, scores: &[f64], slopes: &[f64]) -> Vec<f64> {
+        let worths = self.worths(wish, slopes);
+        let states = self.states();
+        let mut value = vec![f64::NEG_INFINITY; states];
+        value[self.ends as usize..].fill(0.0);
+        for state in (1..states).rev() {
+            let span = self.starts[state] as usize..self.starts[state + 1] as usize;
+            for step in &self.steps[span] {
+                let reached =
+                    value[state] + wish.model * scores[step.arc as usize] + worths[step.mark as usize];
+                value[step.tail as usize] = value[step.tail as usize].max(reached);
+            }
+        }
+        value
+    }
+
+    /// Number of states; the first is the start.
+    pub fn states(&self) -> usize {
+        self.starts.len() - 1
+    }
+
+    /// The first state of complete translations; all from there on are.
+    pub fn ends(&self) -> usize {
+        self.ends as usize
+    }
+
+    /// The steps to a state: where each starts, and its arc.
+    pub fn into_state(&self, state: usize) -> impl Iterator<Item = (u32, u32)> {
+        let span = self.starts[state] as usize..self.starts[state + 1] as usize;
+        self.steps[span].iter().map(|step| (step.tail, step.arc))
+    }
+
+    /// The matcher's state in a state.
+    pub fn resting(&self, state: u32) -> u32 {
+        self.resting[state as usize]
+    }
+
+    /// The words of an arc, as the matcher takes them.
+    pub fn words(&self, arc: u32) -> &[u32] {
+        &self.words[self.plain.phrases[arc as usize] as usize]
+    }
+
     /// The words of a path.
     pub fn text(&self, arcs: &[u32]) -> String {
         let phrases = arcs.iter().map(|&arc| self.plain.texts.get(self.plain.phrases[arc as usize] as usize));
@@ -217,22 +276,9 @@ impl Lattice {
 mod tests {
     use super::*;
     use crate::lattice::plain::Builder;
-    use dragoman_metric::bleu::{Bleu, RefLength, Smoothing};
-    use dragoman_metric::tokenize::Tokenizer;
+    use dragoman_metric::bleu::Bleu;
+    use dragoman_metric::capability::Linear;
     use proptest::prelude::*;
-
-    fn bleu(order: usize) -> Bleu {
-        Bleu {
-            order,
-            tokenizer: Tokenizer::None,
-            lowercase: false,
-            ref_length: RefLength::Closest,
-            smoothing: Smoothing::None,
-            effective_order: false,
-            length_scale: 1.0,
-            length_offset: 0.0,
-        }
-    }
 
     /// All ways from the start to a node.
     fn paths(plain: &Plain, node: u32) -> Vec<Vec<u32>> {
@@ -280,7 +326,7 @@ mod tests {
                 builder.add((*tail, *head), &words.join(" "), &[7], &[f64::from(*score)]);
             }
             let lines: Vec<String> = refs.iter().map(|r| r.join(" ")).collect();
-            let matcher = Matcher::new(&bleu(order), &lines.iter().map(String::as_str).collect::<Vec<_>>()).unwrap();
+            let matcher = Bleu { order, ..Bleu::default() }.matcher(&lines.iter().map(String::as_str).collect::<Vec<_>>());
             let lattice = Lattice::new(builder.finish().unwrap(), &matcher);
             let slopes: Vec<f64> = slopes[..=order].iter().map(|slope| f64::from(*slope) / 4.0).collect();
             let wish = Wish { model: f64::from(model), gain: f64::from(gain) };

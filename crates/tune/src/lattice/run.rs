@@ -1,113 +1,57 @@
 //! Passes of MIRA over lattices.
 
 use super::pool::{Path, Pool};
-use super::product::Wish;
-use crate::mira::{Context, Feed, Oracle, Prediction, Rules, Unit};
+use crate::mira::{Around, Chosen, Context, Oracle, Rules, Unit, lesson};
 use dragoman_base::{Error, Result};
-use dragoman_metric::Metric;
 use dragoman_optim::Learner;
-
-/// The 1-best.
-const MODEL: Wish = Wish { model: 1.0, gain: 0.0 };
 
 /// A run of MIRA: weights, their average, and the background of earlier oracles.
 pub struct Run {
     rules: Rules,
-    wishes: (Wish, Wish),
     unit: Unit,
     /// The weights on their way.
     pub learner: Learner,
-    /// The decaying sum.
-    pub background: Context,
+    /// What gains depend on: a decaying sum.
+    pub around: Around,
     /// The sums of the statistics of the oracles and of the predictions that were visited.
-    pub met: (Vec<f64>, Vec<f64>),
+    pub met: (Context, Context),
     /// Number of visits in which the oracle had the larger gain: only these teach anything.
     pub telling: usize,
 }
 
-/// Of some paths the first that is best under the true gains, with its gain.
-fn choose<'p>(wish: Wish, paths: &'p [Path], gains: &[f64]) -> Option<(&'p Path, f64)> {
-    let value = |at: usize| wish.model * paths[at].model + wish.gain * gains[at];
-    let first = (0..paths.len()).reduce(|best, at| if value(at) > value(best) { at } else { best })?;
-    Some((&paths[first], gains[first]))
-}
-
 impl Run {
-    /// Goes on with a learner, as [`crate::mira::learner`] makes it, and a background.
-    pub fn new(rules: Rules, unit: Unit, learner: Learner, background: Context) -> Result<Self> {
-        let plus = match rules.oracle {
-            Oracle::Hope => Wish { model: 1.0, gain: 1.0 },
-            Oracle::MaxGain => Wish { model: 0.0, gain: 1.0 },
-            Oracle::Local(_) => {
-                return Err(Error::Invalid("a lattice has no local oracle: expected hope or mb".into()));
-            }
-        };
-        let minus = match rules.prediction {
-            Prediction::Fear => Wish { model: 1.0, gain: -1.0 },
-            Prediction::MaxCost => Wish { model: 0.0, gain: -1.0 },
-            Prediction::Model => MODEL,
-        };
-        let met = (vec![0.0; background.row.len()], vec![0.0; background.row.len()]);
-        Ok(Self { rules, wishes: (plus, minus), unit, learner, background, met, telling: 0 })
-    }
-
-    /// What a change of the score is multiplied by, for the sum of the background and a sentence.
-    fn size(&self, sum: &[f64]) -> f64 {
-        match self.unit {
-            Unit::Score => 1.0,
-            Unit::Sentence => self.background.count + 1.0,
-            Unit::Statistic(k) => sum[k],
+    /// Goes on with a learner, as [`crate::mira::learner`] makes it.
+    pub fn new((rules, unit): (Rules, Unit), learner: Learner, around: Around, width: usize) -> Result<Self> {
+        if let Oracle::Local(_) = rules.oracle {
+            return Err(Error::Invalid("a lattice has no local oracle: expected hope or mb".into()));
         }
-    }
-
-    /// The gain of a path on top of the background.
-    fn gain(&self, pool: &Pool, row: &[f64]) -> f64 {
-        let sum: Vec<f64> = self.background.row.iter().zip(row).map(|(a, b)| a + b).collect();
-        pool.bleu().score(&sum) / 100.0 * self.size(&sum)
+        let met = (Context::nothing(width), Context::nothing(width));
+        Ok(Self { rules, unit, learner, around, met, telling: 0 })
     }
 
     /// Visits a sentence: finds its oracle and its prediction, and tells them apart.
     pub fn visit(&mut self, pool: &Pool, s: usize) {
-        let factor = self.size(&self.background.row) / 100.0;
-        let slopes: Vec<f64> =
-            pool.bleu().slopes(&self.background.row).iter().map(|slope| slope * factor).collect();
-        let (plus, minus) = self.wishes;
-        let mut wishes = vec![plus, minus];
-        if self.rules.feed == Feed::Model && minus != MODEL {
-            wishes.push(MODEL);
+        let Some(best) = pool.best(s, self.learner.weights()) else { return };
+        let context = self.around.others(s);
+        let worth = pool.worth(&context.row, self.unit.factor(&context, &best.row));
+        let (plus, minus) = self.rules.wishes();
+        let paths = pool.seek(s, self.learner.weights(), &[plus, minus], &worth);
+        let (model, gains): (Vec<f64>, Vec<f64>) =
+            paths.iter().map(|path| (path.model, worth.gain(&path.row))).unzip();
+        let (plus, minus) = self.rules.choose(&model, (&gains, 0.0), &mut Vec::new(), |at| gains[at]);
+        self.met.0.add(&paths[plus.at].row, 1.0);
+        self.met.1.add(&paths[minus.at].row, 1.0);
+        let lesson = lesson(&plus, &minus);
+        self.telling += usize::from(lesson.is_some());
+        if let Some(loss) = lesson.filter(|loss| *loss > 0.0) {
+            self.learn(pool, s, &paths, (plus, minus), loss);
         }
-        let paths = pool.search(s, self.learner.weights(), &wishes, &slopes);
-        let gains: Vec<f64> = paths.iter().map(|path| self.gain(pool, &path.row)).collect();
-        let (Some(plus), Some(minus)) = (choose(plus, &paths, &gains), choose(minus, &paths, &gains)) else {
-            return;
-        };
-        add(&mut self.met.0, &plus.0.row);
-        add(&mut self.met.1, &minus.0.row);
-        if plus.1 <= minus.1 {
-            return;
-        }
-        self.telling += 1;
-        self.learn(pool, s, plus, minus);
-        let fed = match self.rules.feed {
-            Feed::Oracle => plus,
-            Feed::Model => choose(MODEL, &paths, &gains).unwrap_or(plus),
-        };
-        self.background.row.iter_mut().for_each(|x| *x *= self.rules.decay);
-        add(&mut self.background.row, &fed.0.row);
-        self.background.count = self.background.count * self.rules.decay + 1.0;
+        self.around.saw(s, &best.row, lesson.map(|_| &paths[plus.at].row[..]));
     }
 
-    /// The passive-aggressive step (Eidelman 2012, algorithm 1), if the margin is not met.
-    fn learn(&mut self, pool: &Pool, s: usize, (plus, good): (&Path, f64), (minus, bad): (&Path, f64)) {
-        let loss = (minus.model - plus.model) + (good - bad);
-        let size = minus.model.abs() + plus.model.abs() + good.abs() + bad.abs();
-        if loss > 1e-12 * size {
-            let gradient = pool.features(s, &[(plus, -1.0), (minus, 1.0)]);
-            self.learner.step(&gradient, loss);
-        }
+    /// The passive-aggressive step (Eidelman 2012, algorithm 1).
+    fn learn(&mut self, pool: &Pool, s: usize, paths: &[Path], (plus, minus): (Chosen, Chosen), loss: f64) {
+        let gradient = pool.features(s, &[(&paths[plus.at], -1.0), (&paths[minus.at], 1.0)]);
+        self.learner.step(&gradient, loss);
     }
-}
-
-fn add(sum: &mut [f64], row: &[f64]) {
-    sum.iter_mut().zip(row).for_each(|(total, x)| *total += x);
 }

@@ -2,13 +2,9 @@
 
 use super::line::Intervals;
 use dragoman_metric::Metric;
-use dragoman_metric::bleu::{Bleu, Smoothing};
-use std::any::Any;
 
 /// Intervals narrower than this, relative to their place, cannot be hit by sums of floats: they are passed over.
 const HAIR: f64 = 1e-10;
-/// By how much gains without logarithms may differ from the metric's, relative to the largest (tested: 1e-14).
-const SLACK: f64 = 1e-12;
 
 /// A metric as a gain: `unit · score`; what has no score is worth nothing.
 #[derive(Clone, Copy)]
@@ -49,40 +45,20 @@ impl Gain<'_> {
 
     /// The gains of rows: exact where they are within reach of the largest, close elsewhere.
     fn all(&self, rows: &[f64], width: usize, usable: impl Fn(usize) -> bool) -> Vec<f64> {
-        let rows = || rows.chunks_exact(width).enumerate();
-        let metric: &dyn Any = self.metric;
-        let Some(bleu) = metric.downcast_ref::<Bleu>().filter(|bleu| bleu.order == 4 && width == 10) else {
-            return rows().map(|(_, row)| self.exact(row)).collect();
+        let Some(approximate) = self.metric.approximate() else {
+            return rows.chunks_exact(width).map(|row| self.exact(row)).collect();
         };
-        let (low, high) = match bleu.smoothing {
-            Smoothing::AddK(k) => (0.0, k),
-            Smoothing::AddAll(k) => (k, k),
-            _ => (0.0, 0.0),
-        };
-        let quick = |row: &[f64]| 100.0 * self.unit * root(row, (low, high)) * brevity(bleu, row);
-        let mut gains: Vec<f64> = rows()
-            .map(|(_, row)| if row.iter().all(|&x| x > 0.0) { quick(row) } else { self.exact(row) })
-            .collect();
+        let mut gains = Vec::new();
+        let error = approximate.rows(rows, self.unit, &mut gains);
+        gains.iter_mut().filter(|gain| gain.is_nan()).for_each(|gain| *gain = f64::NEG_INFINITY);
         let most =
             gains.iter().enumerate().filter(|e| usable(e.0)).fold(f64::NEG_INFINITY, |a, (_, &b)| a.max(b));
-        let floor = most - SLACK * most.abs();
-        for (gain, (_, row)) in gains.iter_mut().zip(rows()).filter(|(gain, _)| **gain >= floor) {
+        let floor = most - error * most.abs();
+        for (gain, row) in gains.iter_mut().zip(rows.chunks_exact(width)).filter(|e| *e.0 >= floor) {
             *gain = self.exact(row);
         }
         gains
     }
-}
-
-/// The fourth root of the product of matches over the product of totals.
-fn root(row: &[f64], (low, high): (f64, f64)) -> f64 {
-    let matched = ((row[2] + low) * (row[3] + high)) * ((row[4] + high) * (row[5] + high));
-    let total = ((row[6] + low) * (row[7] + high)) * ((row[8] + high) * (row[9] + high));
-    (matched / total).sqrt().sqrt()
-}
-
-fn brevity(bleu: &Bleu, row: &[f64]) -> f64 {
-    let exponent = 1.0 - (row[1] * bleu.length_scale + bleu.length_offset) / row[0];
-    if exponent < 0.0 { exponent.exp() } else { 1.0 }
 }
 
 /// The middle of the best interval within bounds; of equally good ones, of the widest. None if none can be hit, or
@@ -130,22 +106,8 @@ fn cut(low: f64, high: f64, reach: f64) -> (f64, f64) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use dragoman_metric::bleu::RefLength;
-    use dragoman_metric::tokenize::Tokenizer;
+    use dragoman_metric::bleu::{Bleu, Smoothing};
     use proptest::prelude::*;
-
-    fn bleu(smoothing: Smoothing, scale: f64) -> Bleu {
-        Bleu {
-            order: 4,
-            tokenizer: Tokenizer::None,
-            lowercase: false,
-            ref_length: RefLength::Closest,
-            smoothing,
-            effective_order: false,
-            length_scale: scale,
-            length_offset: 0.0,
-        }
-    }
 
     proptest! {
         /// Whatever is left to the quick form cannot be the largest, and what it gives is close.
@@ -161,7 +123,7 @@ mod tests {
                 let n = f64::from(n);
                 [n, 205.0, a.into(), b.into(), c.into(), d.into(), n, n - 1.0, n - 2.0, n - 3.0]
             }).collect();
-            let bleu = bleu(smoothing, scale);
+            let bleu = Bleu { smoothing, length_scale: scale, ..Bleu::default() };
             let gain = Gain { metric: &bleu, unit };
             let found = gain.all(&rows, 10, |_| true);
             let exact: Vec<f64> = rows.chunks(10).map(|row| gain.exact(row)).collect();
@@ -178,7 +140,7 @@ mod tests {
         let row = |matches: f64| [10.0, 10.0, matches, 5.0, 4.0, 3.0, 10.0, 9.0, 8.0, 7.0];
         let totals: Vec<f64> = [6.0, 9.0, 7.0, 9.0, 9.0].into_iter().flat_map(row).collect();
         let line = Intervals { corners: vec![-1.0, -0.5, 1.0, 2.0], totals };
-        let bleu = bleu(Smoothing::None, 1.0);
+        let bleu = Bleu::default();
         let find = |low, high| {
             let gain = Gain { metric: &bleu, unit: 0.01 };
             best(&line, Bounds { low, high, reach: 1.0 }, gain).map(|found| found.gamma)

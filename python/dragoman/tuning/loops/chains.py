@@ -13,11 +13,12 @@ import numpy as np
 
 from dragoman._core import names_extend
 from dragoman.engine import Engine, Shared
-from dragoman.errors import InputError, OptionError
+from dragoman.errors import InputError
 from dragoman.files import read_text
+from dragoman.metrics.capability import require
 from dragoman.tuning.problem import Problem
 from dragoman.tuning.state import State, padded, placed
-from dragoman.types import F64, I64, Chains, Names, Weights
+from dragoman.types import F64, I64, Chains, Metric, Names, Weights
 
 if TYPE_CHECKING:
     from dragoman.tuning.tuners.samplerank import SampleRank
@@ -111,7 +112,7 @@ class _Text:
 
     source: Chains
     references: Sequence[Sequence[str]]
-    lowercase: bool
+    metric: Metric
     tuner: SampleRank
     seed: int
 
@@ -129,7 +130,7 @@ class _Chain:
             names_extend(names, given.names)
         pace = Pace(task.squares.align(names), task.metric, task.energy)
         places = [place for name in task.fixed if (place := names.get(name)) is not None]
-        done = text.source.ranker(text.references, text.lowercase).epoch(
+        done = text.source.ranker(text.references, text.metric).epoch(
             task.weights, task.start.align(names), pace, places, [task.shard], text.tuner, text.seed, task.number, 1
         )
         return names, done
@@ -140,19 +141,15 @@ class ChainEpochs:
 
     def __init__(self, problem: Problem, tuner: SampleRank, engine: Engine, seed: int) -> None:
         metric = problem.metric
-        if metric.name != "BLEU" or getattr(metric, "order", 4) != 4:
-            raise OptionError(f"SampleRank maximises BLEU up to 4-grams, not {metric.name}")
-        if getattr(metric, "tokenize", "none") != "none":
-            raise OptionError("SampleRank compares words as the model has them: use the metric bleu:tokenize=none")
+        require(metric, "incremental", "SampleRank")
         assert isinstance(problem.source, Chains)
         self.problem, self.tuner, self.engine, self.seed = problem, tuner, engine, seed
         self.documents = _documents(tuner.documents, len(problem.source))
         self.chains = min(tuner.chains, len(self.documents))
-        lowercase = bool(getattr(metric, "lowercase", False))
         if engine.local:
-            self.ranker: Ranker = problem.source.ranker(problem.prepared.texts, lowercase)
+            self.ranker: Ranker = problem.source.ranker(problem.prepared.texts, metric)
         else:
-            text = _Text(problem.source, problem.prepared.texts, lowercase, tuner, seed)
+            text = _Text(problem.source, problem.prepared.texts, metric, tuner, seed)
             self.chain = _Chain(engine.share(text))
 
     def begin(self, start: F64) -> State:

@@ -15,10 +15,8 @@ import numpy as np
 
 from dragoman._core import LatticePool
 from dragoman.engine import Engine
-from dragoman.errors import OptionError
-from dragoman.metrics import Bleu
+from dragoman.metrics.capability import require
 from dragoman.tuning.loops.pool import STILL, unit
-from dragoman.tuning.packed import native_of
 from dragoman.tuning.problem import Outcome, Problem
 from dragoman.tuning.state import State, padded
 from dragoman.types import F64, Hypotheses, Lattices, Metric, Weights
@@ -33,13 +31,8 @@ _CHUNK = 100
 
 
 def lattice_pool(metric: Metric, references: Sequence[Sequence[str]]) -> LatticePool:
-    """An empty pool for BLEU on words between blanks: no other metric falls apart into n-grams of a path."""
-    native = native_of(metric)
-    if not isinstance(metric, Bleu) or metric.tokenize != "none" or native is None:
-        raise OptionError(
-            f"hope and fear are sought in lattices for BLEU on their own words: expected bleu:tokenize=none, "
-            f"found {metric.signature()}"
-        )
+    """An empty pool, if the metric falls apart into n-grams of a path."""
+    native = require(metric, "linear", "the search for hope and fear in lattices")
     return LatticePool(native, [list(lines) for lines in references])
 
 

@@ -24,7 +24,7 @@ _WISHES = {
 
 
 class Paths:
-    """Lists of up to three paths: the 1-best, the oracle and the prediction under first-order gains."""
+    """Lists of up to three paths: the 1-best, the oracle and the prediction."""
 
     def __init__(self, source: Source, references: Sequence[Sequence[str]], metric: Metric, tuner: Mira) -> None:
         assert isinstance(source, Forests)
@@ -37,7 +37,7 @@ class Paths:
     ) -> Candidates:
         """The list of a sentence, 1-best first. Gains are those on top of `others`, or of the sentence alone.
 
-        They are multiplied by `unit`, which is given the statistics of the others and the 1-best translation.
+        They are multiplied by `unit`, which is given the statistics of the 1-best translation.
         """
         found = self.source.lattices([sentence], weights, self.tuner.density, threads)
         names, references = found.features.names, [list(self.references[sentence])]
@@ -45,14 +45,11 @@ class Paths:
         pool = lattice_pool(metric, references)
         add(pool, 0, [0], found)
         values = padded(np.asarray(weights.values), len(names))
-        first = _WISHES["pb"]
-        best, *_ = pool.paths(0, values, [first], np.zeros(pool.order + 1))
-        texts, starts, columns, rows = best, np.zeros(1, dtype=np.int64), np.zeros(0, dtype=np.uint32), np.zeros(0)
-        if len(best):
-            row = metric.prepare(references).statistics(Hypotheses.one_each(best))[0]
-            total = row if others is None else others + row
-            slopes = pool.slopes(total) * (unit(total) / metric.scale)
-            wishes = [first, _WISHES[self.tuner.oracle], _WISHES[self.tuner.prediction]]
-            texts, starts, columns, rows = pool.paths(0, values, wishes, slopes)
+        base = np.zeros(metric.width) if others is None else others
+        texts, starts, columns, rows = pool.seek(0, values, [], base, 0.0)
+        if len(texts):
+            best = metric.prepare(references).statistics(Hypotheses.one_each(texts))[0]
+            wishes = [_WISHES[self.tuner.oracle], _WISHES[self.tuner.prediction]]
+            texts, starts, columns, rows = pool.seek(0, values, wishes, base, unit(best))
         ends = np.array([0, len(texts)], dtype=np.int64)
         return Candidates(Texts([str(sentence)]), ends, texts, Features(names, starts, columns, rows))

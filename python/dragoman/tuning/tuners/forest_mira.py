@@ -18,9 +18,9 @@ __all__ = ["LatticeMira"]
 class LatticeMira:
     """k-best batch MIRA's loop (`Mira.kbmira`) with lattices in place of lists.
 
-    For each sentence y+ and y- are the best paths of its lattices under M + L and M - L, where L is BLEU to first order
-    around a decaying background: so much for a word, so much for each matched n-gram, unclipped. The update then counts
-    with the true gains of these paths.
+    For each sentence y+ and y- are the best paths of its lattices under M + G and M - G that a search finds. It takes
+    BLEU to first order (so much for a word, so much for each matched n-gram), goes on from the path that is best then,
+    and judges paths by their true gains on top of a decaying background.
 
     >>> LatticeMira(density=20).epochs
     30

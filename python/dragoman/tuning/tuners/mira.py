@@ -48,8 +48,9 @@ class Mira(BatchTuner):
     short to too long and back."""
     unit: Literal["score", "sentence", "length"] = "length"
     """What a gain is multiplied by, since one sentence hardly moves a corpus score: nothing, the number of sentences
-    in the context (1 if there is none), or the reference length in words of context and sentence (Cherry & Foster
-    2012). In words gains weigh as much as model scores do, so that hope and fear are not just the 1-best."""
+    in the context (1 if there is none), or the reference length in words of the context and the sentence's 1-best
+    translation (Cherry & Foster 2012), one factor for all candidates of a sentence. In words gains weigh as much as
+    model scores do, so that hope and fear are not just the 1-best."""
     length_column: int = 1
     """Which statistic that length is: 1 in BLEU, TER and WER."""
     decay: float = 0.999
@@ -62,9 +63,9 @@ class Mira(BatchTuner):
     """Online: how many of the model's best candidates hope and the predictions look at; 0 is all. A list of 50,000 for
     `mb` and 500 for the rest (Eidelman 2012) is `--size 50000` with near=500."""
     space: Literal["list", "lattice"] = "list"
-    """Online: where oracle and prediction are looked for. In a `lattice` they are the best paths under BLEU to first
-    order, found by dynamic programming; `lu` needs a list."""
-    density: float = 50.0
+    """Online: where oracle and prediction are looked for. In a `lattice` they are the best paths that a
+    search with dynamic programming and a beam finds for BLEU itself; `lu` needs a list."""
+    density: float = 100.0
     """Arcs for each source word that such a lattice keeps; 0 keeps all."""
     epochs: int = 20
     average: bool = True
@@ -159,8 +160,6 @@ class MiraSession:
         self.packed = packed
         self.judged = JudgedLists(packed.lists, np.ascontiguousarray(packed.pool.statistics))
         self.gains = packed.pool.sentence_gains()
-        if options.unit == "length":
-            self.gains = self.gains * packed.pool.statistics[:, options.length_column]
 
     def begin(self, start: F64) -> State:
         """The state before the first epoch. The background starts with 1 everywhere, as Moses' does."""
@@ -188,8 +187,9 @@ class MiraSession:
             rows["choice"] = seen
         answer = weights - drift / (updates + 1) if self.options.average else weights
         last = state.step + 1 >= self.options.epochs
+        oracle, prediction = (float(self.packed.pool.metric.score(row)) for row in run.met())
+        record = {"updates": float(updates), "oracle": oracle, "prediction": prediction}
         features = {"weights": weights, "drift": drift}
-        record = {"updates": float(updates)}
         return self.packed.end(state, answer, last, record, features=features, rows=rows, numbers=numbers)
 
     def _resume(self, state: State) -> MiraRun:
@@ -197,17 +197,12 @@ class MiraSession:
         background, choice = state.rows.get("background"), state.rows.get("choice")
         return MiraRun(
             self.judged,
+            options,
             state.features.get("weights", state.weights),
             state.feature("drift", len(state.weights)),
             int(state.number("updates")),
             limits.lower,
             limits.upper,
-            oracle=options.oracle,
-            prediction=options.prediction,
-            local=options.local,
-            c=options.c,
-            decay=options.decay,
-            feed=options.feed,
             background=cast("F64 | None", background),
             count=state.number("count"),
             choice=cast("I64 | None", choice),
@@ -215,16 +210,12 @@ class MiraSession:
 
     def _in_context(self, run: MiraRun, order: I64) -> None:
         """Visits each sentence with gains in context: in the core, or by asking a metric in plain Python."""
-        pool, options = self.packed.pool, self.options
+        pool = self.packed.pool
         sign, metric, native = pool.gain_sign, pool.metric, native_of(pool.metric)
         if native is not None:
-            unit = str(options.length_column) if options.unit == "length" else options.unit
-            run.visit_native(order, native, sign, metric.scale, unit)
+            run.visit_native(order, native, sign, metric.scale)
             return
         starts = pool.candidates.starts.tolist()
         for sentence in order.tolist():
-            row, count = run.context(sentence)
-            sums = row + pool.statistics[starts[sentence] : starts[sentence + 1]]
-            units = {"score": 1.0, "sentence": count + 1.0}
-            size = sums[:, options.length_column] if options.unit == "length" else units[options.unit]
-            run.visit(sentence, sign * np.asarray(metric.score(sums)) / metric.scale * size)
+            sums = run.others(sentence) + pool.statistics[starts[sentence] : starts[sentence + 1]]
+            run.visit(sentence, sign * np.asarray(metric.score(sums)) / metric.scale)

@@ -1,24 +1,24 @@
-//! BLEU of a batch, kept up to date: a changed phrase costs a walk over the words around it.
+//! BLEU of some texts, kept up to date: a changed phrase costs a walk over the words around it.
 //!
 //! The references' n-grams are an automaton over small numbers: the longest n-gram that ends at a word leads, by the
 //! next word, to the next one, and to all shorter ones that end there (Aho & Corasick 1975). Each sentence remembers
 //! where its words are in the automaton and how often each n-gram is used; the n-grams that touch a window are taken
 //! out once, and each candidate puts its own in and takes them out again.
 
-use crate::options::Options;
-use crate::sentence::Sentence;
+use super::{Bleu, RefLength, Smoothing};
+use crate::tokenize::{Tokenizer, split};
 use rustc_hash::FxHashMap;
 
 /// Longest n-gram.
 pub const ORDER: usize = 4;
 
 /// Statistics of sentences; they add up.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Tally {
     /// Words.
     pub length: i64,
-    /// Words of the closest reference.
-    pub reference: i64,
+    /// Words of the reference; a whole number unless it is a mean.
+    pub reference: f64,
     /// N-grams of each order that a reference has, as often as it has them at most.
     pub matches: [i64; ORDER],
     /// N-grams of each order.
@@ -30,7 +30,7 @@ impl Tally {
     #[inline]
     pub fn add(&mut self, other: &Self, sign: i64) {
         self.length += sign * other.length;
-        self.reference += sign * other.reference;
+        self.reference += sign as f64 * other.reference;
         for n in 0..ORDER {
             self.matches[n] += sign * other.matches[n];
             self.totals[n] += sign * other.totals[n];
@@ -38,42 +38,81 @@ impl Tally {
     }
 }
 
-/// Corpus BLEU with a constant added to all counts (Haddow et al. 2011, 2.2.1: 0.01).
+/// BLEU-4 that is kept up to date.
 #[derive(Debug, Clone)]
-pub struct Bleu {
+pub struct Incremental {
+    bleu: Bleu,
+}
+
+impl Incremental {
+    /// None if the metric has options that this form cannot honour.
+    pub(super) fn new(bleu: &Bleu) -> Option<Self> {
+        let words = bleu.order == ORDER && bleu.tokenizer == Tokenizer::None;
+        let smooth = !bleu.effective_order && !matches!(bleu.smoothing, Smoothing::Floor(_));
+        (words && smooth).then(|| Self { bleu: bleu.clone() })
+    }
+
+    /// Reads the references of a sentence; None if they have too many words.
+    pub fn references(&self, texts: &[String]) -> Option<References> {
+        References::new(&self.bleu, texts)
+    }
+
+    /// How sums are scored. A metric that adds nothing to counts itself has `add` added to all of them (Haddow et al.
+    /// 2011, 2.2.1: 0.01): no count is zero then, and its rules for missing orders are not asked.
+    pub fn scorer(&self, scale: f64, add: f64) -> Scorer {
+        let (low, high) = match self.bleu.smoothing {
+            Smoothing::AddK(_) | Smoothing::AddAll(_) => self.bleu.added(),
+            _ => (add, add),
+        };
+        Scorer::new(&self.bleu, scale, (low, high))
+    }
+}
+
+/// Corpus BLEU with constants added to all counts.
+#[derive(Debug, Clone)]
+pub struct Scorer {
     /// What a perfect score is: 100 or 1.
     scale: f64,
-    add: f64,
+    /// For unigrams and for all other orders: what is added, and which logarithms that takes.
+    added: [(f64, usize); 2],
     /// Logarithms of count plus constant.
-    logs: Vec<f64>,
+    logs: Vec<Vec<f64>>,
+    /// What reference lengths are multiplied by, and what is added to their sum.
+    length: (f64, f64),
 }
 
 /// Counts whose logarithms are kept.
 const LOGS: usize = 1 << 13;
 
-impl Bleu {
-    /// On a scale, with a constant that is added to all counts.
-    pub fn new(scale: f64, add: f64) -> Self {
-        let logs = (0..LOGS).map(|count| (count as f64 + add).ln()).collect();
-        Self { scale, add, logs }
+impl Scorer {
+    fn new(bleu: &Bleu, scale: f64, (low, high): (f64, f64)) -> Self {
+        let logs = |add: f64| (0..LOGS).map(|count| (count as f64 + add).ln()).collect();
+        let mut made = vec![logs(low)];
+        if low.to_bits() != high.to_bits() {
+            made.push(logs(high));
+        }
+        let added = [(low, 0), (high, made.len() - 1)];
+        Self { scale, added, logs: made, length: (bleu.length_scale, bleu.length_offset) }
     }
 
     #[inline]
-    fn log(&self, count: i64) -> f64 {
-        self.logs.get(count as usize).copied().unwrap_or_else(|| (count as f64 + self.add).ln())
+    fn log(&self, count: i64, (add, table): (f64, usize)) -> f64 {
+        self.logs[table].get(count as usize).copied().unwrap_or_else(|| (count as f64 + add).ln())
     }
 
     /// The score of some statistics.
     #[inline]
     pub fn score(&self, tally: &Tally) -> f64 {
-        if tally.length == 0 && tally.reference > 0 {
+        let reference = tally.reference * self.length.0 + self.length.1;
+        if tally.length == 0 && (reference > 0.0 || self.added[0].0 == 0.0) {
             return 0.0;
         }
         let mut sum = 0.0;
         for n in 0..ORDER {
-            sum += self.log(tally.matches[n]) - self.log(tally.totals[n]);
+            let added = self.added[usize::from(n > 0)];
+            sum += self.log(tally.matches[n], added) - self.log(tally.totals[n], added);
         }
-        let brevity = (1.0 - tally.reference as f64 / tally.length.max(1) as f64).min(0.0);
+        let brevity = (1.0 - reference / tally.length.max(1) as f64).min(0.0);
         self.scale * (brevity + sum / ORDER as f64).exp()
     }
 }
@@ -83,7 +122,7 @@ impl Bleu {
 pub struct References {
     /// Words by number, from 1 on.
     words: FxHashMap<String, u16>,
-    lower: bool,
+    bleu: Bleu,
     lengths: Vec<i64>,
     /// By node and word: the longest n-gram of the references that ends there. Word 0 is in no reference.
     next: Vec<u16>,
@@ -102,23 +141,22 @@ struct Node {
 }
 
 impl References {
-    /// Reads references as words between blanks; `lower` compares lower-cased words. None if they have too many words.
-    pub fn new(texts: &[String], lower: bool) -> Option<Self> {
+    fn new(bleu: &Bleu, texts: &[String]) -> Option<Self> {
         let mut words: FxHashMap<String, u16> = FxHashMap::default();
         let mut lines: Vec<Vec<u16>> = Vec::new();
         for text in texts {
             let mut line = Vec::new();
-            for word in dragoman_lm::words(text) {
+            for word in split(&bleu.prepare(text)) {
                 let next = u16::try_from(words.len() + 1).ok()?;
-                let word = if lower { word.to_lowercase() } else { word.to_owned() };
-                line.push(*words.entry(word).or_insert(next));
+                line.push(*words.entry(word.to_owned()).or_insert(next));
             }
             lines.push(line);
         }
         let symbols = words.len() + 1;
         let (children, nodes) = tree(&lines)?;
         let lengths = lines.iter().map(|line| line.len() as i64).collect();
-        let mut made = Self { words, lower, lengths, next: vec![0; symbols * nodes.len()], symbols, nodes };
+        let next = vec![0; symbols * nodes.len()];
+        let mut made = Self { words, bleu: bleu.clone(), lengths, next, symbols, nodes };
         made.connect(&children);
         Some(made)
     }
@@ -156,23 +194,19 @@ impl References {
 
     /// The number of a word; 0 if no reference has it.
     pub fn symbol(&self, word: &str) -> u16 {
-        let found = if self.lower { self.words.get(&word.to_lowercase()) } else { self.words.get(word) };
+        let found =
+            if self.bleu.lowercase { self.words.get(&self.bleu.prepare(word)) } else { self.words.get(word) };
         found.copied().unwrap_or(0)
     }
 
-    /// The numbers of all target words of a sentence's options.
-    pub fn symbols(&self, sentence: &Sentence<'_>, options: &Options) -> Vec<u16> {
-        options.targets().iter().map(|&word| self.symbol(sentence.target_text(word))).collect()
-    }
-
-    /// The closest reference's length; of two equally close, the shorter.
+    /// The length that a text is held against.
     #[inline]
-    fn closest(&self, length: i64) -> i64 {
-        let mut best = (i64::MAX, 0);
-        for &reference in &self.lengths {
-            best = best.min(((reference - length).abs(), reference));
+    fn length(&self, length: i64) -> f64 {
+        match self.bleu.ref_length {
+            // The usual case first, for the compiler.
+            RefLength::Closest => RefLength::Closest.of(&self.lengths, length),
+            other => other.of(&self.lengths, length),
         }
-        best.1
     }
 }
 
@@ -233,7 +267,7 @@ impl<'a> Text<'a> {
             outside: [0; ORDER],
             trail: Vec::new(),
         };
-        made.tally.reference = references.closest(0);
+        made.tally.reference = references.length(0);
         made
     }
 
@@ -306,7 +340,7 @@ impl<'a> Text<'a> {
     fn tally_of(&self, length: usize, matches: [i64; ORDER]) -> Tally {
         let length = length as i64;
         let totals = [length, (length - 1).max(0), (length - 2).max(0), (length - 3).max(0)];
-        Tally { length, reference: self.references.closest(length), matches, totals }
+        Tally { length, reference: self.references.length(length), matches, totals }
     }
 
     /// The largest statistics that any words in the window could have, of which `known` are in a reference and which
@@ -318,7 +352,7 @@ impl<'a> Text<'a> {
         }
         let mut made = self.tally_of(least.max(0) as usize, matches);
         made.length = most;
-        made.reference = self.references.lengths.iter().copied().min().unwrap_or(0);
+        made.reference = RefLength::Shortest.of(&self.references.lengths, 0);
         made
     }
 
@@ -356,47 +390,37 @@ impl<'a> Text<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use dragoman_metric::Metric;
-    use dragoman_metric::bleu::{RefLength, Smoothing};
-    use dragoman_metric::tokenize::Tokenizer;
+    use crate::Metric;
     use proptest::prelude::*;
 
-    fn metric() -> dragoman_metric::bleu::Bleu {
-        dragoman_metric::bleu::Bleu {
-            order: ORDER,
-            tokenizer: Tokenizer::None,
-            lowercase: false,
-            ref_length: RefLength::Closest,
-            smoothing: Smoothing::AddAll(0.01),
-            effective_order: false,
-            length_scale: 1.0,
-            length_offset: 0.0,
-        }
-    }
-
-    fn row(refs: &[String], words: &[String]) -> Vec<f64> {
+    fn row(bleu: &Bleu, refs: &[String], words: &[String]) -> Vec<f64> {
         let refs: Vec<&str> = refs.iter().map(String::as_str).collect();
-        let mut row = vec![0.0; 2 + 2 * ORDER];
-        metric().digest(&refs).statistics(&words.join(" "), &mut row);
+        let mut row = vec![0.0; bleu.width()];
+        bleu.digest(&refs).statistics(&words.join(" "), &mut row);
         row
     }
 
     fn as_row(tally: &Tally) -> Vec<f64> {
         let counts = tally.matches.iter().chain(&tally.totals);
-        [tally.length, tally.reference].iter().chain(counts).map(|&n| n as f64).collect()
+        [tally.length as f64, tally.reference].into_iter().chain(counts.map(|&n| n as f64)).collect()
     }
 
     proptest! {
-        /// The crate that scores texts is the slow version.
+        /// The exact form is the slow version.
         #[test]
         fn statistics_equal_those_of_the_metric(
             refs in prop::collection::vec(prop::collection::vec("[a-d]", 0..9), 1..4),
             changes in prop::collection::vec((0usize..12, 0usize..4, prop::collection::vec("[a-e]", 0..4)), 1..12),
+            smoothing in prop_oneof![Just(Smoothing::AddAll(0.01)), Just(Smoothing::AddAll(0.3)), Just(Smoothing::AddK(1.0))],
+            ref_length in prop_oneof![Just(RefLength::Closest), Just(RefLength::Shortest), Just(RefLength::Average)],
+            (length_scale, length_offset) in prop_oneof![Just((1.0, 0.0)), Just((0.9, 1.0))],
         ) {
+            let metric = Bleu { ref_length, smoothing, length_scale, length_offset, ..Bleu::default() };
             let refs: Vec<String> = refs.iter().map(|r| r.join(" ")).collect();
-            let references = References::new(&refs, false).unwrap();
+            let form = metric.incremental().unwrap();
+            let references = form.references(&refs).unwrap();
             let (mut text, mut words) = (Text::new(&references), Vec::<String>::new());
-            let bleu = Bleu::new(100.0, 0.01);
+            let scorer = form.scorer(100.0, 0.5);
             for (from, size, new) in changes {
                 let from = from.min(words.len());
                 let to = (from + size).min(words.len());
@@ -408,25 +432,40 @@ mod tests {
                 let known = symbols.iter().filter(|s| **s > 0).count();
                 let size = (words.len() - (to - from) + new.len()) as i64;
                 let bound = text.bound(known, new.is_empty(), (size, size));
-                prop_assert!(bleu.score(&bound) >= bleu.score(&probed) - 1e-9);
+                prop_assert!(scorer.score(&bound) >= scorer.score(&probed) - 1e-9);
                 text.close();
                 prop_assert_eq!(text.tally, before);
                 text.replace(from, to, [&symbols[..]].into_iter());
                 words.splice(from..to, new);
-                prop_assert_eq!(as_row(&text.tally), row(&refs, &words));
+                prop_assert_eq!(as_row(&text.tally), row(&metric, &refs, &words));
                 prop_assert_eq!(probed, text.tally);
-                let want = metric().score(&row(&refs, &words));
-                prop_assert!((bleu.score(&text.tally) - want).abs() < 1e-9);
+                let want = metric.score(&row(&metric, &refs, &words));
+                prop_assert!((scorer.score(&text.tally) - want).abs() < 1e-9);
             }
         }
     }
 
     #[test]
     fn lower_case_and_many_words() {
-        let references = References::new(&["Ein Haus".to_owned()], true).unwrap();
+        let lower = Bleu { lowercase: true, ..Bleu::default() };
+        let references = References::new(&lower, &["Ein Haus".to_owned()]).unwrap();
         assert_eq!(references.symbol("HAUS"), 2);
         assert_eq!(references.symbol("hut"), 0);
         let words: Vec<String> = (0..70_000).map(|i| i.to_string()).collect();
-        assert!(References::new(&[words.join(" ")], false).is_none());
+        assert!(References::new(&lower, &[words.join(" ")]).is_none());
+    }
+
+    /// A metric that adds nothing itself gets the given constant; what cannot be honoured is refused.
+    #[test]
+    fn smoothing_is_the_metrics_or_the_given_one() {
+        let form = |bleu: Bleu| bleu.incremental();
+        let tally = Tally { length: 3, reference: 3.0, matches: [2, 1, 0, 0], totals: [3, 2, 1, 0] };
+        let given = form(Bleu { smoothing: Smoothing::Exp, ..Bleu::default() }).unwrap().scorer(1.0, 0.01);
+        let own = form(Bleu { smoothing: Smoothing::AddAll(0.01), ..Bleu::default() }).unwrap();
+        assert_eq!(given.score(&tally).to_bits(), own.scorer(1.0, 0.7).score(&tally).to_bits());
+        assert!(form(Bleu { smoothing: Smoothing::Floor(0.1), ..Bleu::default() }).is_none());
+        assert!(form(Bleu { effective_order: true, ..Bleu::default() }).is_none());
+        assert!(form(Bleu { order: 3, ..Bleu::default() }).is_none());
+        assert!(form(Bleu { tokenizer: Tokenizer::V13a, ..Bleu::default() }).is_none());
     }
 }

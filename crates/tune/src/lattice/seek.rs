@@ -1,0 +1,192 @@
+//! Paths that are best under the metric itself, as far as a search can tell.
+//!
+//! A pass over a lattice maximises BLEU to first order, with n-grams that count as often as they come. So the search goes
+//! on from what it finds: it takes the slopes around that path, lets a beam of partial paths carry the n-grams that are
+//! used up, judges complete paths by their true gains, and stops when there is no more to be had.
+
+use super::beam::Beam;
+use super::product::Lattice;
+use crate::mira::{Wish, Worth};
+use dragoman_metric::Reference;
+use dragoman_metric::capability::{Linear, Matcher};
+
+/// Times that slopes are taken anew; on real lattices two or three are enough.
+const ROUNDS: usize = 8;
+/// How much worse to first order a path may be, in matches of all orders: the true gain may still like it better.
+const SLACK: f64 = 2.0;
+/// What a wish without a model score gives it in the search, so that of equal gains the model's favourite is found.
+const TINY: f64 = 1e-6;
+
+/// A path with its model score and its true statistics: clipped, with the right reference length.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Found {
+    /// Its arcs.
+    pub arcs: Vec<u32>,
+    /// Its model score.
+    pub model: f64,
+    /// Its statistics.
+    pub row: Vec<f64>,
+}
+
+/// A lattice with all that a search in it needs.
+#[derive(Clone, Copy)]
+pub(super) struct Seeker<'a> {
+    /// The lattice.
+    pub lattice: &'a Lattice,
+    /// The n-grams of the references.
+    pub matcher: &'a Matcher,
+    /// The references.
+    pub references: &'a dyn Reference,
+    /// The metric's linear form.
+    pub linear: &'a dyn Linear,
+    /// Model scores of the arcs.
+    pub scores: &'a [f64],
+}
+
+impl Seeker<'_> {
+    fn found(&self, arcs: Vec<u32>, width: usize) -> Found {
+        let mut row = vec![0.0; width];
+        self.references.statistics(&self.lattice.text(&arcs), &mut row);
+        let model = arcs.iter().map(|&arc| self.scores[arc as usize]).sum();
+        Found { arcs, model, row }
+    }
+
+    /// The 1-best path.
+    pub fn best(&self, width: usize) -> Option<Found> {
+        let (_, arcs) = self.lattice.best(Wish::MODEL, self.scores, &[])?;
+        Some(self.found(arcs, width))
+    }
+
+    /// The best path for a wish that is found from another one; of equals the one with the largest model score.
+    pub fn seek(&self, wish: Wish, worth: &Worth<'_>, from: &Found) -> Found {
+        let value = |found: &Found| (wish.value(found.model, worth.gain(&found.row)), found.model);
+        let mut best = from.clone();
+        for _ in 0..ROUNDS {
+            let next = self.complete(wish, worth, &best);
+            let better = |a: Found, b: Found| if value(&b) > value(&a) { b } else { a };
+            let next = next.into_iter().fold(best.clone(), better);
+            if next == best {
+                break;
+            }
+            best = next;
+        }
+        best
+    }
+
+    /// What a word and a match of each order are worth next to a row.
+    fn slopes(&self, worth: &Worth<'_>, row: &[f64]) -> Vec<f64> {
+        let sum: Vec<f64> = worth.base.iter().zip(row).map(|(base, x)| base + x).collect();
+        self.linear.slopes(&sum).into_iter().map(|slope| slope * worth.factor()).collect()
+    }
+
+    /// Complete paths that are good for a wish under the slopes around the best one so far: the best with unclipped
+    /// matches, and those of a beam that clips them.
+    fn complete(&self, wish: Wish, worth: &Worth<'_>, now: &Found) -> Vec<Found> {
+        let slopes = &self.slopes(worth, &now.row)[..];
+        let wish = Wish { model: wish.model.max(TINY), ..wish };
+        let Some((_, arcs)) = self.lattice.best(wish, self.scores, slopes) else { return Vec::new() };
+        let mut all = vec![self.found(arcs, now.row.len())];
+        let linear =
+            |found: &Found| wish.model * found.model + wish.gain * self.linear.value(slopes, &found.row);
+        let slack = SLACK * slopes[1..].iter().map(|slope| slope.abs()).sum::<f64>();
+        let floor = linear(now).max(linear(&all[0])) - slack;
+        for arcs in Beam::new(*self, wish, slopes, floor).run() {
+            if arcs != all[0].arcs {
+                all.push(self.found(arcs, now.row.len()));
+            }
+        }
+        all
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lattice::plain::{Builder, Plain};
+    use crate::mira::Scorer;
+    use dragoman_base::random::{Generator, below, stream};
+    use dragoman_metric::Metric;
+    use dragoman_metric::bleu::{Bleu, Smoothing};
+
+    /// A lattice with up to 3,000 paths or so, over few words, so that n-grams come more often than they count.
+    fn random(rng: &mut Generator) -> Plain {
+        let nodes = 4 + below(rng, 4) as u32;
+        let mut builder = Builder::new(nodes);
+        for head in 1..nodes {
+            for tail in head.saturating_sub(2)..head {
+                for _ in 0..=below(rng, 3) {
+                    let words: Vec<&str> =
+                        (0..=below(rng, 2)).map(|_| ["a", "b", "c", "d"][below(rng, 4)]).collect();
+                    let score = below(rng, 17) as f64 / 8.0 - 1.0;
+                    builder.add((tail, head), &words.join(" "), &[0], &[score]);
+                }
+            }
+        }
+        builder.finish().unwrap()
+    }
+
+    fn paths(plain: &Plain, node: u32) -> Vec<Vec<u32>> {
+        let arcs = (0..plain.heads.len()).filter(|&arc| plain.heads[arc] == node);
+        let before =
+            arcs.flat_map(|arc| paths(plain, plain.tails[arc]).into_iter().map(move |path| (path, arc)));
+        let all = before.map(|(mut path, arc)| {
+            path.push(arc as u32);
+            path
+        });
+        if node == 0 { vec![Vec::new()] } else { all.collect() }
+    }
+
+    /// Against all paths: never worse than the best to first order, and nearly always the very best.
+    #[test]
+    fn the_best_paths_are_found() {
+        let wishes = [(0.0, 1.0), (1.0, 1.0), (1.0, -1.0), (0.0, -1.0)];
+        let wishes = wishes.map(|(model, gain)| Wish { model, gain });
+        let (mut optimal, mut first_order, mut tries) = (0, 0, 0);
+        for number in 0..150 {
+            let rng = &mut stream(3, number);
+            let plain = random(rng);
+            let line = |rng: &mut Generator| {
+                (0..3 + below(rng, 6))
+                    .map(|_| ["a", "b", "c", "e"][below(rng, 4)])
+                    .collect::<Vec<_>>()
+                    .join(" ")
+            };
+            let lines = [line(rng), line(rng)];
+            let lines: Vec<&str> = lines.iter().map(String::as_str).take(1 + below(rng, 2)).collect();
+            let bleu = Bleu { smoothing: Smoothing::AddK(1.0), ..Bleu::default() };
+            let (matcher, references) = (bleu.matcher(&lines), bleu.digest(&lines));
+            let lattice = Lattice::new(plain, &matcher);
+            let all = paths(lattice.plain(), lattice.plain().nodes - 1);
+            let mut scores = Vec::new();
+            lattice.scores(&[1.0], &mut scores);
+            let seeker = Seeker {
+                lattice: &lattice,
+                matcher: &matcher,
+                references: references.as_ref(),
+                linear: &bleu,
+                scores: &scores,
+            };
+            let corpus = [90.0, 95.0, 50.0, 30.0, 15.0, 8.0, 90.0, 80.0, 70.0, 60.0];
+            for (base, unit) in [([0.0; 10], 5.0), (corpus, 100.0)] {
+                let scorer = Scorer { metric: &bleu, sign: 1.0, scale: 100.0 };
+                let worth = Worth { scorer, base: &base, unit };
+                let best = seeker.best(10).unwrap();
+                for wish in wishes {
+                    let value = |found: &Found| wish.value(found.model, worth.gain(&found.row));
+                    let found = value(&seeker.seek(wish, &worth, &best));
+                    let once = lattice.best(wish, &scores, &seeker.slopes(&worth, &best.row)).unwrap().1;
+                    let once = value(&seeker.found(once, 10));
+                    let most = all
+                        .iter()
+                        .map(|arcs| value(&seeker.found(arcs.clone(), 10)))
+                        .fold(f64::MIN, f64::max);
+                    assert!(found >= once - 1e-9 && found <= most + 1e-9);
+                    tries += 1;
+                    optimal += usize::from(found >= most - 1e-9);
+                    first_order += usize::from(once >= most - 1e-9);
+                }
+            }
+        }
+        assert!(optimal * 100 >= 97 * tries, "{optimal} of {tries}; to first order {first_order}");
+    }
+}
