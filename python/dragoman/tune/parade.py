@@ -16,7 +16,7 @@ import numpy as np
 
 from dragoman._core import MiraContext, MiraWalk
 from dragoman.engine import Engine
-from dragoman.tune._learning import native_of, padded
+from dragoman.tune._learning import native_of
 from dragoman.tune.base import Pool
 from dragoman.tune.contexts import after, before
 from dragoman.tune.folder import Epochs
@@ -75,8 +75,8 @@ class Parade:
         done = self.engine.map(lambda shard: self._walk(shard, start, context, now), shards)
         walks, width = [walk.native for walk in done], len(now.names)
         sizes = np.array([len(shard) for shard in shards], dtype=np.float64) / len(order)
-        now.memory["plain"] = sum(s * padded(w.weights(), width)[:width] for s, w in zip(sizes, walks, strict=True))
-        averaged = sum(s * padded(w.mean(), width)[:width] for s, w in zip(sizes, walks, strict=True))
+        now.memory["plain"] = sum(s * w.weights(width) for s, w in zip(sizes, walks, strict=True))
+        averaged = sum(s * w.mean(width) for s, w in zip(sizes, walks, strict=True))
         now.weights = np.asarray(averaged if self.tuner.average else now.memory["plain"])
         total = after(self.tuner, walks, sizes, now.memory)
         met = [walk.met() for walk in walks]
@@ -118,7 +118,8 @@ class Parade:
         scores = None if self.native is not None else self._scores(rows, walk.native.others(sentence))
         walk.native.visit(sentence, features.starts, features.columns, features.values, rows, scores)
         if walk.native.updates > updates:
-            walk.weights = Weights(walk.weights.names, walk.native.weights())
+            names = walk.weights.names
+            walk.weights = Weights(names, walk.native.weights(len(names)))
 
     def _scores(self, rows: F64, others: F64 | None) -> F64:
         metric = self.level if others is None else self.metric
