@@ -186,14 +186,14 @@ impl MiraWalk {
         Ok(self.walk.unit(sentence, sized(&best, self.width, "statistics")?))
     }
 
-    /// All weights now.
-    fn weights<'py>(&self, py: Python<'py>) -> Array<'py, f64> {
-        PyArray1::from_slice(py, self.walk.learner.weights())
+    /// The weights now of the first `width` features.
+    fn weights<'py>(&self, py: Python<'py>, width: usize) -> Array<'py, f64> {
+        wide(self.walk.learner.weights().to_vec(), width).into_pyarray(py)
     }
 
-    /// The mean of the start and the weights after each update.
-    fn mean<'py>(&mut self, py: Python<'py>) -> Array<'py, f64> {
-        self.walk.learner.mean().into_pyarray(py)
+    /// The mean of the start and the weights after each update, of the first `width` features.
+    fn mean<'py>(&mut self, py: Python<'py>, width: usize) -> Array<'py, f64> {
+        wide(self.walk.learner.mean(), width).into_pyarray(py)
     }
 
     /// The features whose weights have changed since the last call, and their weights.
@@ -252,6 +252,12 @@ impl MiraWalk {
     fn check(&self, sentence: usize) -> PyResult<()> {
         check(&self.walk.around, sentence)
     }
+}
+
+/// So many weights: the learner may know fewer features than there are, or have room for more.
+fn wide(mut weights: Vec<f64>, width: usize) -> Vec<f64> {
+    weights.resize(width, 0.0);
+    weights
 }
 
 /// The sum that a context holds.

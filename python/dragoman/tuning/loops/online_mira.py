@@ -125,8 +125,9 @@ class _Walk:
             updating += time.monotonic() - decoded
         sentences, rows = mira.seen()
         oracle, prediction = mira.met()
+        width = len(self.names)
         return _Walked(
-            self.names, mira.weights(), mira.mean(), sentences, rows, mira.context(), oracle, prediction, mira.updates,
+            self.names, mira.weights(width), mira.mean(width), sentences, rows, mira.context(), oracle, prediction, mira.updates,
             mira.loss, mira.empty, mira.telling, decoding, updating,
         )  # fmt: skip
 
@@ -196,8 +197,8 @@ class OnlineMira:
         walks = [walk.numbered(names) for walk in self.engine.map(self.walker, tasks)]
         width = len(names)
         sizes = [len(shard) / len(order) for shard in shards]
-        plain = np.asarray(sum(s * padded(w.weights, width)[:width] for s, w in zip(sizes, walks, strict=True)))
-        mean = np.asarray(sum(s * padded(w.mean, width)[:width] for s, w in zip(sizes, walks, strict=True)))
+        plain = np.asarray(sum(s * padded(w.weights, width) for s, w in zip(sizes, walks, strict=True)))
+        mean = np.asarray(sum(s * padded(w.mean, width) for s, w in zip(sizes, walks, strict=True)))
         rows, numbers = _remembered(self.tuner, walks, sizes)
         return State(
             mean if self.tuner.average else plain, state.step + 1, False, {"plain": plain}, rows, numbers,
