@@ -9,6 +9,9 @@ from pathlib import Path
 __all__ = ["save", "sketch"]
 
 _BARS = "▁▂▃▄▅▆▇█"
+_LINES = {"score": "tuning", "held_out": "held-out", "oracle": "oracle", "prediction": "prediction"}
+"""What a picture shows. Oracle and prediction are corpus scores of what MIRA held against each other (figures 1 to 6 of
+Eidelman 2012)."""
 
 
 def sketch(records: Sequence[Mapping[str, float]]) -> str:
@@ -34,7 +37,7 @@ def save(records: Sequence[Mapping[str, float]], folder: Path, metric: str) -> P
     figure = Figure(figsize=(6, 3.5), layout="constrained")
     FigureCanvasAgg(figure)
     axes = figure.subplots()
-    for key, title in (("score", "tuning"), ("held_out", "held-out"), ("oracle", "oracle")):
+    for key, title in _LINES.items():
         points = [(record["step"], record[key]) for record in records if key in record]
         if points:
             axes.plot(*zip(*points, strict=True), marker="o", markersize=3, label=title)

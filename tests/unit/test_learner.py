@@ -29,7 +29,7 @@ def walk(learner: Learner, steps: range) -> None:
 @pytest.mark.parametrize("updater", ["adagrad", "sgd", "arow", "passive-aggressive"])
 @pytest.mark.parametrize("average", [True, False])
 def test_a_learner_goes_on_from_its_arrays(updater: str, average: bool) -> None:
-    options = replace(ADA, updater=updater, average=average, min_count=3)  # type: ignore[arg-type]
+    options = replace(ADA, updater=updater, average=average, min_count=3)
     whole, first = Learner(options, np.full(5, 0.2)), Learner(options, np.full(5, 0.2))
     for learner in (whole, first):
         learner.bound(ids(2, 4), np.array([0.2, 0.1]), np.array([0.2, 0.5]))

@@ -188,7 +188,7 @@ def test_pairs_of_fresh_lists_with_a_smoothed_brevity_penalty(updater: str, smoo
     )
     metric = Bleu(tokenize="none")
     setting = Judged(ListSource(Pool.judge(lists, [[reference]], metric), 2), [[reference]])
-    tuner = Online(updater=updater, smooth_brevity=smooth, threshold=0.0, l1=0.0)  # type: ignore[arg-type]
+    tuner = Online(updater=updater, smooth_brevity=smooth, threshold=0.0, l1=0.0)
     first = Weights(setting.source.names, np.array([0.1]))
     found = tune_source(setting, metric, tuner, first, Plan(epochs=1, select="last"))
     assert np.sign(values(found) - 0.1).tolist() == [sign]

@@ -153,6 +153,9 @@ def _model_options(command: Callable[..., Any]) -> Callable[..., Any]:
 )
 @click.option("--threads", type=click.IntRange(min=1), help="Threads to use.  [default: all cores]")
 @click.option(
+    "--engine", default="threads", show_default=True, help="Who does the work: threads, or processes of this machine."
+)
+@click.option(
     "--allow-missing", is_flag=True, help="With --nbest: tune on, though some sentences have no candidate at all."
 )
 @click.option("--trace", metavar="FILE", help="Write a JSON line for each step.")
@@ -175,6 +178,7 @@ def tune(
     select: str | None,
     replications: int,
     threads: int | None,
+    engine: str,
     allow_missing: bool,
     trace: str | None,
     resume: bool,
@@ -196,6 +200,7 @@ def tune(
     dragoman translate --model model --weights tuned/weights.toml < test.de > test.out
     """
     modelled = decoding["model"] is not None
+    workers = engine_of(threads, engine)
     if threads is not None:
         set_threads(threads)
     made = adjusted(
@@ -234,7 +239,7 @@ def tune(
         problem = Problem.of_pool(pool, limits=limits, held_out=None if other is None else Problem.of_pool(other))
         job = _Job(problem, first, Path(out or "weights.toml"))
     job.trace = Path(trace) if trace else None
-    options = {"select": select, "resume": resume, "seed": seed, "engine": engine_of(threads)}
+    options = {"select": select, "resume": resume, "seed": seed, "engine": workers}
     if grid:
         tried = job.sweep(variants, options)
         tune_report.show([sweep.best(tried, form)], tried, job, as_json)

@@ -1,20 +1,36 @@
-"""Where work is done: one task after the other, or several at once. The results are the same. To add one: a file here.
+"""Where work is done: one task after the other, or several at once. The results are the same.
 
-An engine of your own (processes, a cluster) has the methods of `Engine`, and `dragoman.testing.check_engine` holds it
-to the laws that ours keep. What is random in a task comes from the task, never from the worker that happens to do it.
+To add an engine: a file here, and a line in `ENGINES`. One of your own (a cluster, say) has the methods of `Engine`;
+`dragoman.testing.check_engine` holds it to the laws that ours keep. What is random in a task comes from the task, never
+from the worker that happens to do it.
 """
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable
+
+from dragoman.config import closest
 from dragoman.engine.base import Engine, EngineBase, Here, Shared
 from dragoman.engine.processes import Processes
 from dragoman.engine.serial import Serial
 from dragoman.engine.threads import Threads
+from dragoman.errors import OptionError
 
-__all__ = ["Engine", "EngineBase", "Here", "Processes", "Serial", "Shared", "Threads", "engine_of"]
+__all__ = ["ENGINES", "Engine", "EngineBase", "Here", "Processes", "Serial", "Shared", "Threads", "engine_of"]
 
 
-def engine_of(threads: int | None = None) -> Engine:
-    """The engine for a number of threads; for all cores, if it is None."""
-    engine = Threads() if threads is None else Threads(threads)
-    return engine if engine.workers > 1 else Serial()
+ENGINES: dict[str, Callable[[int], Engine]] = {
+    "threads": lambda workers: Threads(workers) if workers > 1 else Serial(),
+    "processes": Processes,
+}
+"""What the command line can name: makes an engine with so many workers."""
+
+
+def engine_of(workers: int | None = None, name: str = "threads") -> Engine:
+    """The engine of this name with so many workers; as many as there are cores, if that is None."""
+    if name not in ENGINES:
+        raise OptionError(f"unknown engine `{name}`; {closest(name, ENGINES)}")
+    if workers is not None and workers < 1:
+        raise OptionError(f"expected at least one thread, found {workers}")
+    return ENGINES[name](workers or os.cpu_count() or 1)

@@ -127,8 +127,8 @@ class _Walk:
         oracle, prediction = mira.met()
         width = len(self.names)
         return _Walked(
-            self.names, mira.weights(width), mira.mean(width), sentences, rows, mira.context(), oracle, prediction, mira.updates,
-            mira.loss, mira.empty, mira.telling, decoding, updating,
+            self.names, mira.weights(width), mira.mean(width), sentences, rows, mira.context(), oracle, prediction,
+            mira.updates, mira.loss, mira.empty, mira.telling, decoding, updating,
         )  # fmt: skip
 
     def _found(self, sentence: int) -> Candidates:

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from dragoman._core import CandidateLists, Learner, names_extend, names_take
+from dragoman._core import names_extend, names_take
 from dragoman.engine import Engine, Shared
+from dragoman.tuning.learning import AnyLearner, batch_gradient, learner_of
 from dragoman.tuning.limits import NamedLimits
 from dragoman.tuning.problem import Problem
 from dragoman.tuning.state import State
@@ -100,27 +101,14 @@ class _Learn:
         gains = pool.sentence_gains(text.form)
         if text.tuner.times_length:
             gains = gains * pool.statistics[:, text.tuner.length_column]
-        rows = found.features
-        lists, met = CandidateLists.renumbered(found.starts, rows.starts, rows.columns, rows.values)
-        values = weights.take(met) if weights.names is names else weights.align(names)[met]
-        gradient, loss = lists.gradient(gains, _pairs(text, lists, gains, step), values, text.tuner)
+        values = weights.take if weights.names is names else lambda met: weights.align(names)[met]
+        met, gradient, loss, seen = batch_gradient(found, gains, text.tuner, values, text.seed, step)
         filled = np.flatnonzero(np.diff(found.starts) > 0)
         best = [int(found.starts[s] + np.argmax(gains[found.starts[s] : found.starts[s + 1]])) for s in filled]
         return BatchGradient(
             names, met, gradient, loss, text.references.first(pool), pool.statistics[best].sum(axis=0),
-            lists.sentence_counts(), decoding, time.monotonic() - began - decoding, **pool.counts(gains),
+            seen, decoding, time.monotonic() - began - decoding, **pool.counts(gains),
         )  # fmt: skip
-
-
-def _pairs(text: _Text, lists: CandidateLists, gains: F64, step: int) -> tuple[I64, I64, I64]:
-    """Pairs of a batch's candidates; none, for losses on lists."""
-    tuner = text.tuner
-    if not tuner.on_pairs:
-        none = np.zeros(0, dtype=np.int64)
-        return np.zeros(len(lists) + 1, dtype=np.int64), none, none
-    return lists.sample_pairs(
-        gains, draws=tuner.draws, keep=tuner.pairs, threshold=tuner.threshold, seed=text.seed, step=step
-    )
 
 
 class StaleGradient:
@@ -146,9 +134,9 @@ class StaleGradient:
         batches = [order[i : i + tuner.batch] for i in range(0, len(order), tuner.batch)]
         sums: dict[str, Any] = {"loss": 0.0, "decoding": 0.0, "updating": 0.0}
         rows = np.zeros((count, self.problem.metric.width))
-        learner = Learner(
+        learner = learner_of(
             tuner, state.features.get("plain", state.weights), squares=state.feature("squares"),
-            counts=state.feature("seen").astype(np.int64), watch=True,
+            counts=state.feature("seen").astype(np.int64),
         )  # fmt: skip
         bounds = _Bounds(self.problem.limits, learner)
         bounds.set(names)
@@ -190,7 +178,7 @@ class StaleGradient:
 class _Bounds:
     """Tells the learner of the bounds of features, as soon as their names are known."""
 
-    def __init__(self, limits: NamedLimits, learner: Learner) -> None:
+    def __init__(self, limits: NamedLimits, learner: AnyLearner) -> None:
         self.learner = learner
         self.waiting = dict(limits.bounds)
 

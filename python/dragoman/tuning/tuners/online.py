@@ -8,9 +8,19 @@ from typing import Literal
 import numpy as np
 
 from dragoman._core import Learner
+from dragoman.config import closest
 from dragoman.engine import Engine
 from dragoman.errors import OptionError
 from dragoman.metrics.bleu import Bleu
+from dragoman.tuning.learning import (
+    LOSSES,
+    NATIVE_LOSSES,
+    NATIVE_RULES,
+    RULES,
+    AnyLearner,
+    batch_gradient,
+    learner_of,
+)
 from dragoman.tuning.limits import Limits
 from dragoman.tuning.loops.stale_gradient import StaleGradient
 from dragoman.tuning.packed import PackedPool, Select, check, refuse
@@ -33,11 +43,11 @@ class Online(BatchTuner):
     2.0
     """
 
-    objective: Literal["logistic", "hinge", "hope-fear", "expected", "softmax"] = "logistic"
+    objective: str = "logistic"
     """Loss of a sentence, M its model scores and G its gains. `logistic`, `hinge`: on pairs, of w.x.
     `hope-fear`: max(M + G) - max(M - G) as a margin. `expected`: the best gain less the one expected under
     softmax(gamma M). `softmax`: divergence of softmax(gamma M) from softmax(sharpness G)."""
-    updater: Literal["adagrad", "sgd", "arow", "passive-aggressive"] = "adagrad"
+    updater: str = "adagrad"
     """`adagrad`: rate g / (sqrt(sum g^2) + epsilon), with L1. `sgd`: rate g. `arow`: rate g / (prior +
     sum g^2), linearised (equation 11). `passive-aggressive`: min(c, loss / |g|^2) g."""
     rate: float = 0.02
@@ -87,10 +97,12 @@ class Online(BatchTuner):
     at once. The result does not depend on the number of threads. 0: none is missed."""
 
     def __post_init__(self) -> None:
+        for option, own, core in (("objective", LOSSES, NATIVE_LOSSES), ("updater", RULES, NATIVE_RULES)):
+            name = getattr(self, option)
+            if name not in own and name not in core:
+                raise OptionError(f"online: {option} is unknown: `{name}`; {closest(name, [*core, *own])}")
         check(
             "online",
-            objective=self.objective in {"logistic", "hinge", "hope-fear", "expected", "softmax"},
-            updater=self.updater in {"adagrad", "sgd", "arow", "passive-aggressive"},
             rate=self.rate > 0,
             l1=self.l1 >= 0,
             epsilon=self.epsilon >= 0,
@@ -186,13 +198,16 @@ class OnlineSession:
         if informative == 0.0:
             slots = {"features": state.features, "numbers": state.numbers}
             return packed.end(state, state.weights, True, {"informative": 0.0}, **slots)
-        learner = Learner(
+        learner = learner_of(
             options, state.features.get("weights", state.weights), squares=state.feature("squares"),
-            sums=state.feature("sums"), counts=self.counts, time=int(state.number("time")),
+            sums=state.feature("sums"), counts=self.counts, time=int(state.number("time")), watch=False,
         )  # fmt: skip
         learner.bound(*self.bounds)
         order = packed.order(state.step, options.shuffle)
-        loss = packed.lists.online_epoch(learner, self.gains, pairs, order, options)
+        if isinstance(learner, Learner) and options.objective not in LOSSES:
+            loss = packed.lists.online_epoch(learner, self.gains, pairs, order, options)
+        else:
+            loss = self._in_python(learner, order, state.step)
         answer = learner.mean()
         features = {"weights": learner.weights(), "squares": learner.squares()}
         if options.average:
@@ -200,6 +215,20 @@ class OnlineSession:
         last = state.step + 1 >= options.epochs
         record = {"loss": loss, "informative": informative, "nonzero": float(np.count_nonzero(answer))}
         return packed.end(state, answer, last, record, features=features, numbers={"time": learner.time})
+
+    def _in_python(self, learner: AnyLearner, order: I64, step: int) -> float:
+        """The epoch with a loss or a rule in Python."""
+        pool, total = self.packed.pool, 0.0
+        starts, size = pool.candidates.starts, self.options.batch
+        for number, at in enumerate(range(0, len(order), size), step * -(-len(order) // size)):
+            batch = order[at : at + size]
+            rows = np.concatenate([np.arange(starts[s], starts[s + 1]) for s in batch])
+            met, gradient, loss, seen = batch_gradient(
+                pool.candidates.take(batch), self.gains[rows], self.options, learner.values, self.packed.seed, number
+            )
+            learner.step(met, gradient, loss, None if self.counts is not None else seen)
+            total += loss
+        return total
 
     def _pairs(self, state: State) -> tuple[tuple[I64, I64, I64], float]:
         """Pairs for this epoch (none, for losses on lists), and the fraction of sentences that can teach."""
