@@ -171,8 +171,9 @@ class OnlineSession:
         learner.bound(*self.bounds)
         order = bench.order(state.step, options.shuffle)
         loss = bench.lists.online_epoch(learner, self.gains, pairs, order, options)
-        answer = learner.mean()
-        now: Memory = {"weights": learner.weights(), "squares": learner.squares(), "time": learner.time}
+        weights = learner.weights()
+        answer = learner.mean() if options.average else weights
+        now: Memory = {"weights": weights, "squares": learner.squares(), "time": learner.time}
         if options.average:
             now["sums"] = learner.sums()
         last = state.step + 1 >= options.epochs
