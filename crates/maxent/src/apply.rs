@@ -119,8 +119,12 @@ fn fit(examples: &Examples, counts: &[[f64; 3]], options: &Options) -> (Side, Ve
     let mut weights = vec![0.0; size];
     let (lower, upper) = (vec![f64::NEG_INFINITY; size], vec![f64::INFINITY; size]);
     let mut loss = Loss::new(examples, counts, options.emphasis);
-    let limits =
-        lbfgs::Options { iterations: options.iterations, gradient: 1e-7, decrease: 1e-8, memory: 10 };
+    let limits = lbfgs::Options {
+        iterations: options.iterations,
+        gradient: 1e-7,
+        decrease: 1e-8,
+        ..Default::default()
+    };
     let outcome = lbfgs::minimise(&mut loss, &mut weights, &lower, &upper, limits);
     let side = Side {
         iterations: outcome.iterations,

@@ -31,11 +31,14 @@ pub struct Options {
     pub gradient: f64,
     /// Converged when a step lowers the value by less than this times max(1, |value|).
     pub decrease: f64,
+    /// Iterations after which the objective is asked for second derivatives: they cost as much as several steps, and
+    /// what is easy is done before.
+    pub patience: usize,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { memory: 10, iterations: 100, gradient: 1e-8, decrease: 1e-10 }
+        Self { memory: 10, iterations: 100, gradient: 1e-8, decrease: 1e-10, patience: 10 }
     }
 }
 
@@ -56,8 +59,8 @@ pub struct Outcome {
 ///
 /// A component at its bound whose gradient points outwards is held; the others move by the two-loop direction
 /// restricted to them, are projected, and the step is halved until it satisfies Armijo's rule on the projected
-/// path. The value never rises, and `x` is never a point whose value is not finite, if the first is. Where the objective
-/// knows its second derivatives and they bend upwards, the direction is Newton's.
+/// path. The value never rises, and `x` is never a point whose value is not finite, if the first is. If that takes long,
+/// and the objective knows its second derivatives and they bend upwards, the direction is Newton's.
 pub fn minimise(
     objective: &mut dyn Objective,
     x: &mut [f64],
@@ -75,7 +78,7 @@ pub fn minimise(
             break;
         }
         let before = search.value;
-        let newton = search.newton(objective);
+        let newton = outcome.iterations >= options.patience && search.newton(objective);
         if !newton {
             memory.direct(&search.gradient, &search.free, &mut search.direction);
         }
@@ -415,7 +418,8 @@ mod tests {
             vec![10.0, f64::NAN, -2.0, 1.0],
         );
         let mut x = [0.0, 0.0];
-        let outcome = minimise(&mut bowl, &mut x, &[0.0, -9.0], &[9.0, 9.0], Options::default());
+        let options = Options { patience: 0, ..Options::default() };
+        let outcome = minimise(&mut bowl, &mut x, &[0.0, -9.0], &[9.0, 9.0], options);
         assert!(outcome.converged && outcome.iterations == 1 && x == [0.0, -1.0], "{x:?} {outcome:?}");
     }
 
@@ -473,7 +477,7 @@ mod tests {
                 }
                 value
             };
-            let options = Options { decrease: 0.0, iterations: 500, ..Options::default() };
+            let options = Options { decrease: 0.0, iterations: 500, patience: 0, ..Options::default() };
             let bend = |at: usize| {
                 let (i, j) = (at / 4, at % 4);
                 rows.iter().map(|row| row[i] * row[j]).sum::<f64>() + if i == j { 0.2 } else { 0.0 }

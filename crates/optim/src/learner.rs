@@ -48,6 +48,8 @@ pub struct Learner {
     bounds: FxHashMap<u32, (f64, f64)>,
     /// Steps since the learner was made.
     steps: u64,
+    /// The last step after which all weights were brought up to date.
+    refreshed: u64,
     /// The step after which each weight was last brought up to date.
     last: Vec<u64>,
     watch: Option<Watch>,
@@ -97,7 +99,7 @@ impl Learner {
         let Memory { weights, squares, sums, counts, .. } = &memory;
         let width = weights.len().max(squares.len()).max(sums.len()).max(counts.len());
         let (bounds, last) = (FxHashMap::default(), Vec::new());
-        Self { rule, average, min_count: 0, memory, width, bounds, steps: 0, last, watch: None }
+        Self { rule, average, min_count: 0, memory, width, bounds, steps: 0, refreshed: 0, last, watch: None }
     }
 
     /// How weights follow a gradient.
@@ -241,10 +243,13 @@ impl Learner {
     }
 
     fn catch_up_from(&mut self, id: u32, known: u64, time: u64) {
-        *at(&mut self.last, id) = time;
-        let (idle, before) = ((time - known) as f64, self.memory.weights[id as usize]);
         let square = self.memory.squares.get(id as usize).copied().unwrap_or(0.0);
         let amount = self.rule.idle(square);
+        if amount == 0.0 && self.average != Average::Steps {
+            return;
+        }
+        *at(&mut self.last, id) = time;
+        let (idle, before) = ((time - known) as f64, self.memory.weights[id as usize]);
         let goal = self.clip(id, 0.0);
         self.put(id, shrink(before, goal, idle * amount));
         if self.average == Average::None {
@@ -288,10 +293,11 @@ impl Learner {
 
     /// Brings all weights up to date.
     pub fn refresh(&mut self) {
-        if self.lazy() {
+        if self.lazy() && self.refreshed < self.steps {
             for j in 0..self.known() {
                 self.catch_up(j as u32, self.steps);
             }
+            self.refreshed = self.steps;
         }
     }
 

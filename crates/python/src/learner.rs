@@ -135,9 +135,10 @@ impl Learner {
     /// Sums of squared gradients, as many as weights; zeros if the rule keeps none.
     fn squares<'py>(&mut self, py: Python<'py>) -> Array<'py, f64> {
         let memory = self.inner.memory();
-        let mut squares = memory.squares.clone();
-        squares.resize(memory.weights.len(), 0.0);
-        squares.into_pyarray(py)
+        if memory.squares.is_empty() {
+            return PyArray1::zeros(py, memory.weights.len(), false);
+        }
+        PyArray1::from_slice(py, &memory.squares)
     }
 
     /// Sums of the weights after each step; none if no average is wanted.

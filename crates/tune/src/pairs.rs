@@ -216,7 +216,8 @@ impl Objective for Ranker<'_> {
                 let span = starts[pair]..starts[pair + 1];
                 let entries = columns[span.clone()].iter().zip(&values[span]);
                 let margin: f64 = entries.clone().map(|(&c, v)| x[c as usize] * v).sum();
-                let bend = 2.0 * sigmoid(margin) * sigmoid(-margin);
+                let rare = sigmoid(-margin.abs());
+                let bend = 2.0 * rare * (1.0 - rare);
                 entries.clone().for_each(|(&c, v)| row[c as usize] = *v);
                 for (&c, v) in entries.clone() {
                     let at = c as usize;
@@ -397,7 +398,8 @@ mod tests {
                 let pairs = sample(&lists, &gains[..lists.candidates()], &sampling(20, 8, 1.0));
                 let (lower, upper) = (vec![low; width], vec![0.4; width]);
                 let penalty = Penalty { l2: 0.3, pull: 0.2 };
-                let options = Options { iterations: 1000, decrease: 0.0, ..Options::default() };
+                let patience = usize::from(many > 0) * 1000;
+                let options = Options { iterations: 1000, decrease: 0.0, patience, ..Options::default() };
                 let start = vec![0.1; width];
                 let (w, outcome) = fit(&lists, &pairs, &start, (&lower, &upper), &penalty, options);
                 let (_, gradient) = loss(&lists, &pairs, &w, &penalty, &start);

@@ -208,8 +208,9 @@ class OnlineSession:
             loss = packed.lists.online_epoch(learner, self.gains, pairs, order, options)
         else:
             loss = self._in_python(learner, order, state.step)
-        answer = learner.mean()
-        features = {"weights": learner.weights(), "squares": learner.squares()}
+        weights = learner.weights()
+        answer = learner.mean() if options.average else weights
+        features = {"weights": weights, "squares": learner.squares()}
         if options.average:
             features["sums"] = learner.sums()
         last = state.step + 1 >= options.epochs
