@@ -14,8 +14,8 @@ pub trait Approximate: Send + Sync {
     /// Writes `factor` times the score of each row. Returns by how much one may be off, relative to the largest.
     fn rows(&self, rows: &[f64], factor: f64, out: &mut Vec<f64>) -> f64;
 
-    /// The same for rows on top of a sum `base`, given by statistic: `columns[k]` has statistic k of each row. None, and
-    /// nothing of worth in `out`, if these numbers are not fit for it.
+    /// The same for rows on top of a sum `base`, given by statistic: `columns[k]` has statistic k of each row. Returns by
+    /// how much any of them may be off. None, and nothing of worth in `out`, if these numbers are not fit for it.
     fn columns(&self, columns: &[&[f64]], base: &[f64], factor: f64, out: &mut Vec<f64>) -> Option<f64>;
 
     /// The same in single precision, of counts: for each [`LANES`] rows an array for each statistic.

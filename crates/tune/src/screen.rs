@@ -222,19 +222,6 @@ pub(crate) fn top(numbers: &[f32]) -> f32 {
     most.iter().fold(f32::NEG_INFINITY, |a, &b| if b > a { b } else { a })
 }
 
-/// The smallest number of whole lanes.
-#[allow(clippy::inline_always)]
-#[inline(always)]
-pub(crate) fn bottom(numbers: &[f32]) -> f32 {
-    let mut least = [f32::INFINITY; LANES];
-    for lanes in numbers.as_chunks::<LANES>().0 {
-        for (least, &x) in least.iter_mut().zip(lanes) {
-            *least = if x < *least { x } else { *least };
-        }
-    }
-    least.iter().fold(f32::INFINITY, |a, &b| if b < a { b } else { a })
-}
-
 /// A number that is surely below every f32 whose true value reaches `top` less twice the slack.
 pub(crate) fn floor(top: f32, slack: f64) -> f32 {
     let floor = f64::from(top) - 2.0 * slack;

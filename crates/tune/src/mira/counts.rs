@@ -60,8 +60,14 @@ pub(crate) struct Rough {
 }
 
 impl Rough {
+    /// The candidates, `count` of them in all, that may have the largest model score. Gains are not looked at.
+    pub fn model_contenders(&self, count: usize, out: &mut Vec<u32>) {
+        at_least(&self.model, floor(top(&self.model), self.slack.0), count, out);
+    }
+
     /// The candidates, `count` of them in all, for which `m · model + g · gain` may be the largest.
     pub fn contenders(&mut self, (m, g): (f32, f32), count: usize, out: &mut Vec<u32>) {
+        debug_assert_eq!(self.model.len(), self.gains.len());
         let Self { model, gains, values, .. } = self;
         values.resize(model.len(), 0.0);
         let top = mix((m, model), (g, gains), values);

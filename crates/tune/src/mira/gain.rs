@@ -2,7 +2,6 @@
 
 use super::counts::Counts;
 use crate::lists::Lists;
-use crate::screen::{bottom, top};
 use dragoman_base::{Error, Result};
 use dragoman_metric::Metric;
 
@@ -58,9 +57,16 @@ impl Judged {
 
     /// The statistics of the candidate at `offset` of sentence `s`.
     pub fn row(&self, lists: &Lists, s: usize, offset: usize) -> Vec<f64> {
-        let mut row = vec![0.0; self.width];
-        self.add(lists, s, offset, 1.0, &mut row);
+        let mut row = Vec::new();
+        self.fill(lists, s, offset, &mut row);
         row
+    }
+
+    /// The same in an array that is at hand.
+    pub(crate) fn fill(&self, lists: &Lists, s: usize, offset: usize, row: &mut Vec<f64>) {
+        row.clear();
+        row.resize(self.width, 0.0);
+        self.add(lists, s, offset, 1.0, row);
     }
 
     /// Adds `factor` times the statistics of the candidate at `offset` of sentence `s` to `sum`.
@@ -132,7 +138,7 @@ impl Worth<'_> {
     /// [`Self::exact`]: 0, or a tiny amount where the metric has approximate scores.
     pub(crate) fn all(&self, pool: Pool<'_>, s: usize, out: &mut Vec<f64>) -> f64 {
         if let Some(error) = self.approximate(pool, s, out) {
-            return error * out.iter().fold(0.0, |most: f64, x| if x.abs() > most { x.abs() } else { most });
+            return error;
         }
         let mut sum = Vec::new();
         out.clear();
@@ -148,10 +154,7 @@ impl Worth<'_> {
     /// Writes rough gains of all candidates of sentence `s` and returns by how much each may differ from
     /// [`Self::exact`]; None where single precision does not serve.
     pub(crate) fn rough(&self, counts: &Counts, s: usize, out: &mut Vec<f32>) -> Option<f64> {
-        let approximate = self.scorer.metric.approximate()?;
-        let error = approximate.counts(counts.of(s), self.base, self.factor(), out)?;
-        let most = top(out).max(-bottom(out));
-        (most < 1e30).then_some(error * f64::from(most))
+        self.scorer.metric.approximate()?.counts(counts.of(s), self.base, self.factor(), out)
     }
 }
 

@@ -34,6 +34,9 @@ struct Room {
     difference: Vec<(u32, f64)>,
     rough: Rough,
     few: Vec<u32>,
+    /// Statistics of the 1-best candidate and of the oracle.
+    best: Vec<f64>,
+    good: Vec<f64>,
 }
 
 /// Oracle and prediction, and the place of the 1-best candidate.
@@ -57,21 +60,18 @@ impl Run {
         (&self.lists, &self.judged)
     }
 
-    fn row(&self, s: usize, offset: usize) -> Vec<f64> {
-        self.judged.row(&self.lists, s, offset)
-    }
-
     /// Visits a sentence whose candidates have these scores, which are still to be multiplied by the unit.
     pub fn visit(&mut self, s: usize, scores: &[f64]) {
         let mut room = std::mem::take(&mut self.room);
         self.lists.scores(s, self.learner.weights(), &mut room.model);
         if let Some(best) = first_max(&room.model) {
-            let unit = self.unit.factor(&self.around.others(s), &self.row(s, best));
+            self.judged.fill(&self.lists, s, best, &mut room.best);
+            let unit = self.unit.factor(&self.around.others(s), &room.best);
             room.gains.clear();
             room.gains.extend(scores.iter().map(|score| score * unit));
             let Room { model, gains, values, .. } = &mut room;
             let pair = self.rules.choose(model, (gains, 0.0), values, |at| gains[at]);
-            self.learn(s, pair, best, &mut room.difference);
+            self.learn(s, pair, best, &mut room);
         }
         self.room = room;
     }
@@ -83,23 +83,18 @@ impl Run {
         let few = self.few(s, scorer, &context, &mut room);
         let found = few.or_else(|| self.all(s, scorer, &context, &mut room));
         if let Some((pair, best)) = found {
-            self.learn(s, pair, best, &mut room.difference);
+            self.learn(s, pair, best, &mut room);
         }
         self.room = room;
     }
 
-    /// What statistics are worth in a sentence whose 1-best candidate is at `best`.
-    fn worth<'a>(&self, s: usize, scorer: Scorer<'a>, context: &'a Context, best: usize) -> Worth<'a> {
-        let unit = self.unit.factor(context, &self.row(s, best));
-        Worth { scorer, base: &context.row, unit }
-    }
-
     /// Oracle, prediction and 1-best by looking at all candidates; None if there are none.
     fn all(&self, s: usize, scorer: Scorer<'_>, context: &Context, room: &mut Room) -> Option<Found> {
-        let Room { model, gains, values, sum, .. } = room;
+        let Room { model, gains, values, sum, best: row, .. } = room;
         self.lists.scores(s, self.learner.weights(), model);
         let best = first_max(model)?;
-        let worth = self.worth(s, scorer, context, best);
+        self.judged.fill(&self.lists, s, best, row);
+        let worth = Worth { scorer, base: &context.row, unit: self.unit.factor(context, row) };
         let slack = worth.all(self.pool(), s, gains);
         let exact = |at| worth.exact(self.pool(), s, at, sum);
         Some((self.rules.choose(model, (gains, slack), values, exact), best))
@@ -112,18 +107,19 @@ impl Run {
         if self.rules.reach() != (0, 0) {
             return None;
         }
-        let Room { rough, few, sum, .. } = room;
+        let Room { rough, few, sum, best: row, .. } = room;
         rough.slack.0 = screen.scores(s, self.learner.weights(), &mut rough.factors, &mut rough.model)?;
         let span = self.lists.group(s);
         let most = span.len() / 8 + 8;
         let model = |at| self.lists.score(s, span.start + at, self.learner.weights());
-        rough.contenders((1.0, 0.0), span.len(), few);
+        rough.model_contenders(span.len(), few);
         let best = match few[..] {
             [only] => only as usize,
             _ if few.len() > most => return None,
             _ => first_best(few, |at| (model(at), at))?,
         };
-        let worth = self.worth(s, scorer, context, best);
+        self.judged.fill(&self.lists, s, best, row);
+        let worth = Worth { scorer, base: &context.row, unit: self.unit.factor(context, row) };
         rough.slack.1 = worth.rough(counts, s, &mut rough.gains)?;
         let gain = |at, sum: &mut Vec<f64>| worth.exact(self.pool(), s, at, sum);
         let mut pick = |wish: Wish| {
@@ -142,26 +138,19 @@ impl Run {
     }
 
     /// The passive-aggressive step (Eidelman 2012, algorithm 1, lines 7 to 10), if the gains differ. `best` is the
-    /// 1-best candidate.
-    fn learn(
-        &mut self,
-        s: usize,
-        (plus, minus): (Chosen, Chosen),
-        best: usize,
-        difference: &mut Vec<(u32, f64)>,
-    ) {
+    /// 1-best candidate, whose statistics the room has.
+    fn learn(&mut self, s: usize, (plus, minus): (Chosen, Chosen), best: usize, room: &mut Room) {
         let first = self.lists.group(s).start;
         self.seen[s] = (first + best) as i64;
-        let (good, bad) = (self.row(s, plus.at), self.row(s, minus.at));
-        self.met.0.add(&good, 1.0);
-        self.met.1.add(&bad, 1.0);
+        self.judged.fill(&self.lists, s, plus.at, &mut room.good);
+        self.met.0.add(&room.good, 1.0);
+        self.judged.add(&self.lists, s, minus.at, 1.0, &mut self.met.1.row);
         let lesson = lesson(&plus, &minus);
         if let Some(loss) = lesson.filter(|loss| *loss > 0.0) {
-            self.lists.difference(s, first + minus.at, first + plus.at, difference);
-            self.learner.step(difference, loss);
+            self.lists.difference(s, first + minus.at, first + plus.at, &mut room.difference);
+            self.learner.step(&room.difference, loss);
         }
-        let row = self.row(s, best);
-        self.around.saw(s, &row, lesson.map(|_| &good[..]));
+        self.around.saw(s, &room.best, lesson.map(|_| &room.good[..]));
     }
 }
 
@@ -217,6 +206,32 @@ mod tests {
                     prop_assert!(few.is_some() || room.few.len() > 8 || matches!(oracle, Oracle::Local(_)));
                 }
             }
+        }
+    }
+
+    /// Gains that are left over from another list must not matter, and the short way must be taken.
+    #[test]
+    fn few_candidates_are_found_in_lists_of_any_length() {
+        let list = |n: usize| (0..n).map(|i| vec![(0, i as f64), (1, ((i * 37) % 101) as f64)]).collect();
+        let sizes = [3, 90, 20];
+        let lists = Arc::new(packed(&sizes.map(list), 2));
+        let row = |i: usize| {
+            let (n, m) = (18.0 + (i % 5) as f64, (i % 7) as f64);
+            [n, 20.0, m + 4.0, m + 2.0, m + 1.0, m, n, n - 1.0, n - 2.0, n - 3.0]
+        };
+        let statistics: Vec<f64> = sizes.iter().flat_map(|&n| (0..n).flat_map(row)).collect();
+        let judged = Arc::new(Judged::pack(&lists, &statistics, 10).unwrap());
+        let bleu = Bleu { smoothing: Smoothing::Exp, ..Bleu::default() };
+        let scorer = Scorer { metric: &bleu, sign: 1.0, scale: 100.0 };
+        let context = Context { row: vec![50.0; 10], count: 3.0 };
+        let free = (vec![f64::NEG_INFINITY; 2], vec![f64::INFINITY; 2]);
+        let start = learner(0.01, &free, (vec![0.3, 0.1], vec![0.0; 2], 0));
+        let rules = Rules { oracle: Oracle::Hope, prediction: Prediction::Fear, near: 0 };
+        let run = Run::new((lists, judged), (rules, Unit::Statistic(1)), start, Around::Alone { width: 10 });
+        let mut room = Room::default();
+        for s in 0..sizes.len() {
+            let few = run.few(s, scorer, &context, &mut room);
+            assert!(few.is_some() && few == run.all(s, scorer, &context, &mut room), "{s}");
         }
     }
 
