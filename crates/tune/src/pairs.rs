@@ -115,6 +115,7 @@ pub struct Penalty {
 /// weight is multiplied by that.
 struct Ranker<'a> {
     active: Vec<u32>,
+    /// The unit of each variable.
     scales: Vec<f64>,
     starts: Vec<usize>,
     columns: Vec<u32>,
@@ -155,14 +156,25 @@ impl<'a> Ranker<'a> {
                 ranker.starts.push(ranker.columns.len());
             }
         }
-        for scale in &mut ranker.scales {
-            *scale = scale.sqrt();
-        }
-        for (value, &at) in ranker.values.iter_mut().zip(&ranker.columns) {
-            *value /= ranker.scales[at as usize];
-        }
+        ranker.rescale();
         ranker.anchor = ranker.gather(start);
         ranker
+    }
+
+    /// Turns the curvatures in `scales` into units, and the values into these; like ones are left alone.
+    fn rescale(&mut self) {
+        let Self { scales, columns, values, .. } = self;
+        let most = scales.iter().copied().fold(0.0, f64::max);
+        if scales.iter().all(|&curvature| curvature > most / LIKE) {
+            scales.fill(1.0);
+            return;
+        }
+        for scale in scales.iter_mut() {
+            *scale = scale.sqrt();
+        }
+        for (value, &at) in values.iter_mut().zip(&*columns) {
+            *value /= scales[at as usize];
+        }
     }
 
     /// Weights or limits as the variables have them.
@@ -235,6 +247,8 @@ impl Objective for Ranker<'_> {
 
 /// A typical second derivative of 2 log(1 + exp(−m)): a tenth of the largest, since most pairs have a margin.
 const TYPICAL: f64 = 0.05;
+/// Curvatures that differ by less than this factor make no narrow valley.
+const LIKE: f64 = 30.0;
 /// With so many features, second derivatives cost less than the steps that they save.
 const FEW: usize = 64;
 
@@ -421,6 +435,32 @@ mod tests {
         assert!(pairs(&[0.0, 0.5], 0.5).iter().all(|&pair| pair == (1, 0)));
         assert!(pairs(&[0.0, 0.5], 0.5).len() > 10 && pairs(&[0.0, 0.5], 0.51).is_empty());
         assert!(pairs(&[0.5, 0.5], 0.0).is_empty(), "equal candidates are no pair");
+    }
+
+    /// A language model's scores beside penalties: few features, which Newton's steps fit, and many.
+    #[test]
+    fn features_in_all_units_are_fitted_in_few_steps() {
+        for (width, most) in [(17, 30), (90, 100)] {
+            let mut rng = stream(7, width);
+            let mut number = || below(&mut rng, 2001) as f64 / 1000.0 - 1.0;
+            let mut row = || {
+                let common = number();
+                (0..width as u32)
+                    .map(|c| (c, (number() + 2.0 * common) * 10f64.powi(c as i32 % 5 - 2)))
+                    .collect()
+            };
+            let pool: Vec<Vec<Vec<(u32, f64)>>> = (0..40).map(|_| (0..20).map(|_| row()).collect()).collect();
+            let lists = packed(&pool, width as usize);
+            let worth = |row: &[(u32, f64)]| row.iter().map(|(c, v)| v * f64::from(*c % 7)).sum::<f64>();
+            let gains: Vec<f64> = pool.iter().flatten().map(|row| (worth(row) / 10.0).sin()).collect();
+            let pairs = sample(&lists, &gains, &sampling(100, 20, 0.05));
+            let bounds = (vec![f64::NEG_INFINITY; width as usize], vec![f64::INFINITY; width as usize]);
+            let penalty = Penalty { l2: 0.01, pull: 0.0 };
+            let start = vec![0.1; width as usize];
+            let (_, outcome) =
+                fit(&lists, &pairs, &start, (&bounds.0, &bounds.1), &penalty, Options::default());
+            assert!(outcome.converged && outcome.iterations < most, "{width}: {outcome:?}");
+        }
     }
 
     #[test]
