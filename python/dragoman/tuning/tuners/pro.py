@@ -61,7 +61,7 @@ class Pro(BatchTuner):
     tolerance: float = 1e-8
     """The fit ends when a step lowers its objective by less than this fraction."""
     memory: int = 10
-    """Steps that L-BFGS remembers, which fits more than 64 features; fewer are fitted by Newton's steps where L-BFGS takes long."""
+    """Steps that L-BFGS remembers. Up to 64 features are fitted by Newton's steps where it takes long."""
     select: Select = "last"
     """`best` keeps the weights with the best corpus gain on the pool, the start among them."""
 
