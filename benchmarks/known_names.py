@@ -4,7 +4,8 @@ A step changes the weights of 1,000 features and decodes 20 short sentences of m
 All sparse features that are known have a weight. `touched` are features that fire in these sentences, the same ones
 whatever else is known; `spread` are drawn from all that are known, so that a change meets a block of its own nearly
 every time. `change` and `step` are the median CPU milliseconds of a change and of a whole step; `step_ratio` is that of
-the most names to that of the fewest. `anew` is a step that hands all weights to the decoder, for comparison.
+the most names to that of the fewest. `learned` is a whole step of AdaGrad: weights to the decoder, lists, gradient,
+update. `anew` is a step that hands all weights to the decoder, for comparison.
 """
 
 from __future__ import annotations
@@ -21,6 +22,10 @@ import numpy as np
 import _multi30k
 from dragoman._core import names_extend
 from dragoman.decode import Decoder, DecoderSource
+from dragoman.metrics import Bleu
+from dragoman.tuning import Online
+from dragoman.tuning.learning import batch_gradient, learner_of
+from dragoman.tuning.problem import PreparedReferences
 from dragoman.types import F64, U32, Names, Weights
 
 SETS = "pt,tb,wp"
@@ -73,7 +78,23 @@ def anew(source: DecoderSource, weights: Weights, count: int) -> float:
     return round(median(spent), 3)
 
 
-def measure(model: Path, lines: list[str], count: int) -> dict[str, object]:
+def learned(source: DecoderSource, weights: Weights, references: list[list[str]], count: int) -> dict[str, float]:
+    """The medians of whole steps of AdaGrad on these sentences."""
+    tuner, prepared = Online(rate=0.01), PreparedReferences(references, Bleu(tokenize="none"))
+    learner = learner_of(tuner, weights.values, squares=np.zeros(0))
+    spent = []
+    for number in range(count):
+        begin = time.process_time()
+        found = source.candidates(range(len(source)), weights, 1)
+        gains = prepared.judge(found).sentence_gains()
+        met, gradient, loss, seen = batch_gradient(found, gains, tuner, weights.take, 0, number)
+        learner.step(met, gradient, loss, seen)
+        weights = weights.changed(*learner.changes())
+        spent.append(1000 * (time.process_time() - begin))
+    return {"step": round(median(spent), 3)}
+
+
+def measure(model: Path, lines: list[str], references: list[list[str]], count: int) -> dict[str, object]:
     """All figures for a number of names."""
     decoder = Decoder(model, features=SETS)
     source = DecoderSource(decoder, lines, 50)
@@ -92,6 +113,7 @@ def measure(model: Path, lines: list[str], count: int) -> dict[str, object]:
         "met": len(met),
         "touched": steps(source, weights, lambda: rng.choice(met, min(1000, len(met)), replace=False), 30),
         "spread": steps(source, weights, lambda: rng.integers(first, every, 1000).astype(np.uint32), 30),
+        "learned": learned(source, weights, references, 30),
         "anew": anew(source, weights, 3),
     }
 
@@ -104,14 +126,16 @@ def main() -> None:
     if not _multi30k.DATA.is_dir():
         print(json.dumps({"skipped": "multi30k is not here: set DRAGOMAN_DATA"}))
         return
-    short = [line for line in _multi30k.read("val.de", 1000) if 4 <= len(line.split()) <= 9][: arguments.sentences]
+    pairs = zip(_multi30k.read("val.de", 1000), _multi30k.read("val.en", 1000), strict=True)
+    short = [pair for pair in pairs if 4 <= len(pair[0].split()) <= 9][: arguments.sentences]
+    lines, references = [source for source, _ in short], [[target] for _, target in short]
     with _multi30k.model_of(arguments.model) as model:
         found = []
         for count in sorted(arguments.names):
-            found.append(measure(model, short, count))
+            found.append(measure(model, lines, references, count))
             print(f"{count:,} names done", file=sys.stderr)
     figures = {"sentences": len(short), "runs": found}
-    for kind in ("touched", "spread"):
+    for kind in ("touched", "spread", "learned"):
         first, last = (run[kind] for run in (found[0], found[-1]))
         figures[f"{kind}_step_ratio"] = round(last["step"] / first["step"], 3)  # type: ignore[index]
     print(json.dumps(figures, indent=1))

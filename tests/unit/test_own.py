@@ -265,7 +265,7 @@ REFERENCES = [["the the home home is small"], ["is that quux little"]]
 TUNERS: list[tuple[Tuner, Plan]] = [
     (Mira.kbmira(), Plan(epochs=3)),
     (Pro(), Plan(epochs=2)),
-    (Mert(starts=1), Plan(epochs=2)),
+    (Mert(starts=2), Plan(epochs=2)),
     (Online(batch=1, rate=0.2), Plan(epochs=3, stale=2)),
     (Mira(c=0.1), Plan(epochs=6, shards=2, select="last")),
 ]

@@ -2,9 +2,13 @@
 //!
 //! A batch costs what its active features cost, however many features there are.
 
-use crate::lists::{Lists, first_max};
+use crate::lists::Lists;
+use crate::mira::{Oracle, Prediction, Rules, lesson};
 use crate::pairs::{Pairs, log_loss, sigmoid};
 use dragoman_optim::{Average, Gradient, Learner, Memory, Rule};
+
+/// Hope and fear, as MIRA has them.
+const HOPE_FEAR: Rules = Rules { oracle: Oracle::Hope, prediction: Prediction::Fear, near: 0 };
 
 /// The loss of a sentence.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -165,15 +169,10 @@ impl Pass<'_> {
     }
 
     fn add_hope_fear(&mut self, s: usize, model: &[f64], gains: &[f64], share: f64) {
-        let choose = |sign: f64| {
-            let values: Vec<f64> = model.iter().zip(gains).map(|(m, g)| m + sign * g).collect();
-            first_max(&values).unwrap_or(0)
-        };
-        let (hope, fear) = (choose(1.0), choose(-1.0));
-        let loss = (model[fear] - model[hope]) + (gains[hope] - gains[fear]);
-        if gains[hope] > gains[fear] && loss > 0.0 {
+        let (hope, fear) = HOPE_FEAR.choose(model, (gains, 0.0), &mut Vec::new(), |at| gains[at]);
+        if let Some(loss) = lesson(&hope, &fear).filter(|loss| *loss > 0.0) {
             let first = self.epoch.lists.group(s).start;
-            self.differ(s, first + hope, first + fear);
+            self.differ(s, first + hope.at, first + fear.at);
             self.gradient.loss += share * loss;
             self.add_difference(-share);
         }

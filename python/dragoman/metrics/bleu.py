@@ -79,6 +79,22 @@ class Bleu(TokenizedForm):
         """BLEU+1, unless a smoothing that can stand alone (add-k, add-all) is chosen already."""
         return self if self.smooth in {"add-k", "add-all"} else replace(self, smooth="add-k", smooth_value=None)
 
+    def adjusted_level(
+        self,
+        *,
+        alpha: float | None = None,
+        unigrams: bool = False,
+        length_scale: float | None = None,
+        length_offset: float | None = None,
+    ) -> Bleu:
+        """The sentence-level form with another add-alpha (to unigrams, too) and another reference length."""
+        form = self.sentence_level()
+        if alpha is not None:
+            form = replace(form, smooth="add-all" if unigrams else "add-k", smooth_value=alpha)
+        if length_scale is not None:
+            form = replace(form, length_scale=length_scale)
+        return form if length_offset is None else replace(form, length_offset=length_offset)
+
     def signature(self) -> str:
         """Every option that changes the figure, in sacreBLEU's words where it has them."""
         value = f"[{self._value:.2f}]" if self.smooth not in {"none", "exp"} else ""

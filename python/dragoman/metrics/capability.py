@@ -2,11 +2,29 @@
 
 from __future__ import annotations
 
+from typing import Protocol, runtime_checkable
+
 from dragoman._core import NativeMetric, refusal
 from dragoman.errors import OptionError
 from dragoman.types import Metric
 
-__all__ = ["capabilities", "require"]
+__all__ = ["AdjustableLevel", "capabilities", "require"]
+
+
+@runtime_checkable
+class AdjustableLevel(Protocol):
+    """A metric whose sentence-level form can be smoothed in other ways, as tuners ask for: BLEU."""
+
+    def adjusted_level(
+        self,
+        *,
+        alpha: float | None = None,
+        unigrams: bool = False,
+        length_scale: float | None = None,
+        length_offset: float | None = None,
+    ) -> Metric:
+        """The sentence-level form with another add-alpha and another reference length."""
+        ...
 
 
 def capabilities(metric: Metric) -> frozenset[str]:

@@ -18,7 +18,7 @@ from dragoman.engine import Engine, Shared
 from dragoman.tuning.learning import AnyLearner, batch_gradient, learner_of
 from dragoman.tuning.limits import NamedLimits
 from dragoman.tuning.problem import Problem
-from dragoman.tuning.state import State
+from dragoman.tuning.state import State, padded
 from dragoman.types import F64, I64, U32, Lists, Metric, Names, Weights
 
 if TYPE_CHECKING:
@@ -162,8 +162,8 @@ class StaleGradient:
         if tuner.average:
             features["plain"] = learner.weights()
         return replace(
-            state, weights=learner.mean(), step=state.step + 1, features=features, rows={"mixed": rows},
-            record=self._record(sums, rows),
+            state, weights=padded(learner.mean(), len(names)), step=state.step + 1, features=features,
+            rows={"mixed": rows}, record=self._record(sums, rows),
         )  # fmt: skip
 
     def _record(self, sums: dict[str, Any], rows: F64) -> dict[str, float]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -11,7 +11,7 @@ from dragoman._core import Learner
 from dragoman.config import closest
 from dragoman.engine import Engine
 from dragoman.errors import OptionError
-from dragoman.metrics.bleu import Bleu
+from dragoman.metrics.capability import AdjustableLevel
 from dragoman.tuning.learning import (
     LOSSES,
     NATIVE_LOSSES,
@@ -148,12 +148,11 @@ class Online(BatchTuner):
         """What candidates are judged by."""
         if self.gain is not None:
             return self.gain
-        form = metric.sentence_level()
-        if not isinstance(form, Bleu):
-            if self.smooth_brevity:
-                raise OptionError("online: smooth_brevity is an option of BLEU")
-            return form
-        return replace(form, length_offset=1.0) if self.smooth_brevity else form
+        if not self.smooth_brevity:
+            return metric.sentence_level()
+        if not isinstance(metric, AdjustableLevel):
+            raise OptionError("online: smooth_brevity is an option of BLEU")
+        return metric.adjusted_level(length_offset=1.0)
 
     def session(self, problem: Problem, engine: Engine, seed: int) -> Session:
         """Epochs over fixed lists; with a decoder, on fresh lists or in rounds."""

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from dragoman.engine import Engine
 from dragoman.errors import OptionError
-from dragoman.metrics.bleu import Bleu
+from dragoman.metrics.capability import AdjustableLevel
 from dragoman.tuning.limits import Limits
 from dragoman.tuning.packed import PackedPool, Select, check
 from dragoman.tuning.pool import Pool
@@ -106,16 +106,15 @@ class Pro(BatchTuner):
         """What pairs are ranked by."""
         if self.gain is not None:
             return self.gain
-        form = metric.sentence_level()
-        if not isinstance(form, Bleu):
-            if self.alpha is None and self.length_scale is None and not self.smooth_brevity:
-                return form
+        asked = self.alpha is not None or self.length_scale is not None or bool(self.smooth_brevity)
+        if not isinstance(metric, AdjustableLevel):
+            if not asked:
+                return metric.sentence_level()
             raise OptionError("PRO: alpha, smooth_brevity and length_scale are options of BLEU")
-        if self.alpha is not None:
-            form = replace(form, smooth="add-all" if self.smooth_unigrams else "add-k", smooth_value=self.alpha)
-        if self.length_scale is not None:
-            form = replace(form, length_scale=self.length_scale)
-        return form if self.smooth_brevity is False else replace(form, length_offset=1.0)
+        return metric.adjusted_level(
+            alpha=self.alpha, unigrams=self.smooth_unigrams, length_scale=self.length_scale,
+            length_offset=None if self.smooth_brevity is False else 1.0,
+        )  # fmt: skip
 
     def over(self, pool: Pool, limits: Limits, seed: int, engine: Engine | None = None) -> ProSession:  # noqa: ARG002
         """A run over `pool`."""
