@@ -241,7 +241,7 @@ impl LatticePool {
             background.count,
             run.met.0.row.into_pyarray(py),
             run.met.1.row.into_pyarray(py),
-            run.telling,
+            run.differing,
         ))
     }
 }

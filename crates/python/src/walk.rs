@@ -237,8 +237,8 @@ impl MiraWalk {
 
     /// Sentences whose candidates differ in gain.
     #[getter]
-    fn telling(&self) -> usize {
-        self.walk.told.telling
+    fn differing(&self) -> usize {
+        self.walk.told.differing
     }
 
     /// Sentences without candidates.

@@ -16,7 +16,7 @@ pub struct Run {
     /// The sums of the statistics of the oracles and of the predictions that were visited.
     pub met: (Context, Context),
     /// Number of visits in which the oracle had the larger gain: only these teach anything.
-    pub telling: usize,
+    pub differing: usize,
 }
 
 impl Run {
@@ -26,7 +26,7 @@ impl Run {
             return Err(Error::Invalid("a lattice has no local oracle: expected hope or mb".into()));
         }
         let met = (Context::nothing(width), Context::nothing(width));
-        Ok(Self { rules, unit, learner, around, met, telling: 0 })
+        Ok(Self { rules, unit, learner, around, met, differing: 0 })
     }
 
     /// Visits a sentence: finds its oracle and its prediction, and tells them apart.
@@ -42,7 +42,7 @@ impl Run {
         self.met.0.add(&paths[plus.at].row, 1.0);
         self.met.1.add(&paths[minus.at].row, 1.0);
         let lesson = lesson(&plus, &minus);
-        self.telling += usize::from(lesson.is_some());
+        self.differing += usize::from(lesson.is_some());
         if let Some(loss) = lesson.filter(|loss| *loss > 0.0) {
             self.learn(pool, s, &paths, (plus, minus), loss);
         }

@@ -59,7 +59,7 @@ pub struct Told {
     /// Sum of the losses that led to them.
     pub loss: f64,
     /// Sentences whose candidates differ in gain.
-    pub telling: usize,
+    pub differing: usize,
     /// Sentences without candidates.
     pub empty: usize,
 }
@@ -104,7 +104,7 @@ impl Walk {
             return;
         };
         let gains = self.gains(s, list, gains, best);
-        self.told.telling += usize::from(gains.iter().any(|gain| *gain != gains[0]));
+        self.told.differing += usize::from(gains.iter().any(|gain| *gain != gains[0]));
         let (plus, minus) = self.rules.choose(&model, (&gains, 0.0), &mut Vec::new(), |at| gains[at]);
         let lesson = self.learn(list, plus, minus);
         self.around.saw(s, list.row(best), lesson.map(|_| list.row(plus.at)));

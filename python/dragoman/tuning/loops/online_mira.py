@@ -128,7 +128,7 @@ class _Walk:
         width = len(self.names)
         return _Walked(
             self.names, mira.weights(width), mira.mean(width), sentences, rows, mira.context(), oracle, prediction,
-            mira.updates, mira.loss, mira.empty, mira.telling, decoding, updating,
+            mira.updates, mira.loss, mira.empty, mira.differing, decoding, updating,
         )  # fmt: skip
 
     def _found(self, sentence: int) -> Candidates:
