@@ -27,8 +27,8 @@ def sketch(records: Sequence[Mapping[str, float]]) -> str:
     return "\n".join(lines)
 
 
-def save(records: Sequence[Mapping[str, float]], folder: Path, metric: str) -> Path | None:
-    """Writes `curve.png` to the folder; None where matplotlib is not installed."""
+def save(records: Sequence[Mapping[str, float]], path: Path, metric: str) -> Path | None:
+    """Writes a picture of a run's trace; None where matplotlib is not installed."""
     if importlib.util.find_spec("matplotlib") is None:
         return None
     from matplotlib.backends.backend_agg import FigureCanvasAgg  # noqa: PLC0415  an extra
@@ -43,7 +43,6 @@ def save(records: Sequence[Mapping[str, float]], folder: Path, metric: str) -> P
             axes.plot(*zip(*points, strict=True), marker="o", markersize=3, label=title)
     axes.set_xlabel("step")
     axes.set_ylabel(metric)
-    axes.legend()
-    path = folder / "curve.png"
+    figure.legend(loc="outside right upper")  # beside the lines, never on them
     figure.savefig(path, dpi=120)
     return path

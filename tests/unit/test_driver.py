@@ -202,7 +202,16 @@ def test_sweeps_bounds_and_traces_with_a_model(cli: Cli, tmp_path: Path) -> None
     (tmp_path / "ref").write_text("".join(f"{line}\n" for line in references))
     base = ["tune", "--model", model, "--src", tmp_path / "src", "--refs", tmp_path / "ref", "--tokenized"]
     base += ["--tuner", "adagrad:batch=3", "--epochs", "2", "--size", "20", "--held-out", "0.25"]
-    more = ["--sweep", "rate=0.02,0.3", "--bound", "LM=0:0.3", "--out", tmp_path / "t", "--trace", tmp_path / "trace"]
+    more = [
+        "--sweep",
+        "rate=0.02,0.3",
+        "--bound",
+        "LM=0:0.3",
+        "--out",
+        tmp_path / "t",
+        "--trace",
+        tmp_path / "trace.jsonl",
+    ]
     code, out, err = cli(*base, *more, "--json")
     assert code == 0, err
     tried = json.loads(out)["sweep"]
@@ -211,7 +220,7 @@ def test_sweeps_bounds_and_traces_with_a_model(cli: Cli, tmp_path: Path) -> None
     assert json.loads(out)["runs"][0]["held_out"]["score"] == best["held_out"]["score"]
     found = weights.load(tmp_path / "t" / "weights.toml")
     assert found.to_dict() == best["weights"] and found["LM"] <= 0.3
-    traced = [json.loads(line) for line in (tmp_path / "trace.sweep2").read_text().splitlines()]
+    traced = [json.loads(line) for line in (tmp_path / "trace.sweep2.jsonl").read_text().splitlines()]
     assert [record["step"] for record in traced] == [0, 1, 2]
     kept = (tmp_path / "t" / "sweep1" / "weights.toml").stat().st_mtime_ns
     code, _, err = cli(*base, *more, "--resume")
@@ -221,11 +230,23 @@ def test_sweeps_bounds_and_traces_with_a_model(cli: Cli, tmp_path: Path) -> None
 
 def test_replications_over_lists(lists: Path, cli: Cli) -> None:
     base = ("tune", "--nbest", lists / "dev.nbest", "--refs", lists / "dev.ref", "--metric", "bleu:tokenize=none")
-    code, out, err = cli(*base, "--tuner", "mert:starts=3", "--replications", "3", "--out", lists / "w.toml", "--json")
+    code, out, err = cli(
+        *base,
+        "--tuner",
+        "mert:starts=3",
+        "--replications",
+        "3",
+        "--out",
+        lists / "w.toml",
+        "--json",
+        "--curve",
+        lists / "curve.png",
+    )
     assert code == 0, err
     told = json.loads(out)
     scores = [run["end"]["score"] for run in told["runs"]]
     assert told["spread"]["mean"] == pytest.approx(sum(scores) / 3)
+    assert len(list(lists.glob("curve.run?.png"))) == 3
     best = weights.load(lists / f"w.run{int(np.argmax(scores)) + 1}.toml").to_dict()
     assert weights.load(lists / "w.toml").to_dict() == best
     assert not list(lists.glob("*.checkpoint*"))

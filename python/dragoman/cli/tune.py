@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import shutil
 from collections.abc import Callable, Sequence
@@ -159,6 +160,9 @@ def _model_options(command: Callable[..., Any]) -> Callable[..., Any]:
     "--allow-missing", is_flag=True, help="With --nbest: tune on, though some sentences have no candidate at all."
 )
 @click.option("--trace", metavar="FILE", help="Write a JSON line for each step.")
+@click.option(
+    "--curve", metavar="FILE.png", help="Draw the learning curve (with --model it is in the run's folder, too)."
+)
 @click.option("--resume", is_flag=True, help="Go on with a run that was killed.")
 @_model_options
 @seed_option
@@ -181,6 +185,7 @@ def tune(
     engine: str,
     allow_missing: bool,
     trace: str | None,
+    curve: str | None,
     resume: bool,
     seed: int,
     as_json: bool,
@@ -238,7 +243,9 @@ def tune(
         _writable(out or "weights.toml", trace)
         problem = Problem.of_pool(pool, limits=limits, held_out=None if other is None else Problem.of_pool(other))
         job = _Job(problem, first, Path(out or "weights.toml"))
-    job.trace = Path(trace) if trace else None
+    job.trace, job.curve = Path(trace) if trace else None, Path(curve) if curve else None
+    if curve and importlib.util.find_spec("matplotlib") is None:
+        raise click.UsageError("--curve needs matplotlib: pip install 'dragoman[plots]'")
     options = {"select": select, "resume": resume, "seed": seed, "engine": workers}
     if grid:
         tried = job.sweep(variants, options)
@@ -259,6 +266,7 @@ class _Job:
     rounds: int | None = None
     setting: tune_model.Setting | None = None
     trace: Path | None = None
+    curve: Path | None = None
 
     @property
     def modelled(self) -> bool:
@@ -267,11 +275,10 @@ class _Job:
 
     def place(self, mark: str = "", keep: bool = False) -> RunDir:
         """Where a run is kept; `mark` tells several apart."""
-        trace = self.trace if self.trace is None or not mark else self.trace.with_name(f"{self.trace.name}.{mark}")
+        trace = None if self.trace is None else _marked(self.trace, mark)
         if self.modelled:
             return RunDir(self.out / mark if mark else self.out, trace=trace)
-        out = self.out.with_name(f"{self.out.stem}.{mark}{self.out.suffix}") if mark else self.out
-        return RunDir.beside(out, trace, keep=keep)
+        return RunDir.beside(_marked(self.out, mark), trace, keep=keep)
 
     def run(self, tuner: Tuner, count: int, options: dict[str, Any]) -> list[Tuned]:
         """One run, or several with other seeds; the best of these gives the result."""
@@ -287,7 +294,7 @@ class _Job:
 
         def ended(found: Tuned) -> None:
             done.append(found)
-            self._tell(found, places[len(done) - 1])
+            self._tell(found, places[len(done) - 1], marks[len(done) - 1])
 
         with self._watch() as progress:
             results = replicate(
@@ -326,12 +333,14 @@ class _Job:
         metric = self.problem.metric
         return steps(metric.name)
 
-    def _tell(self, found: Tuned, place: RunDir) -> None:
+    def _tell(self, found: Tuned, place: RunDir, mark: str) -> None:
         """What a run leaves besides its weights."""
+        if self.curve is not None:
+            curves.save(found.trace, _marked(self.curve, mark), self.problem.metric.name)
         for warning in found.warnings:
             click.echo(f"dragoman: warning: {warning}", err=True)
         if place.folder is not None and self.setting is not None:
-            curves.save(found.trace, place.folder, self.problem.metric.name)
+            curves.save(found.trace, place.folder / "curve.png", self.problem.metric.name)
             if found.held_out_texts is not None:
                 lines = found.held_out_texts
                 write_text(place.folder / "held-out.txt", self.setting.readable(lines))
@@ -347,6 +356,11 @@ class _Job:
         if not self.modelled:
             for place in places:
                 place.remove()
+
+
+def _marked(path: Path, mark: str) -> Path:
+    """A file name with a mark before its ending, to tell several runs apart."""
+    return path.with_name(f"{path.stem}.{mark}{path.suffix}") if mark else path
 
 
 def _usual(decoding: dict[str, Any]) -> str:
