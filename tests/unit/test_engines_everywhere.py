@@ -102,6 +102,15 @@ def test_with_sparse_features(model: Path, processes: Processes, tuner: Tuner) -
     assert found(model, tuner, processes, tiny.SETS) == want
 
 
+@pytest.mark.parametrize("tuner", [replace(Mira.kbmira(), epochs=3), LatticeMira(epochs=3)], ids=str)
+def test_rounds_with_sparse_features(model: Path, processes: Processes, tuner: Tuner) -> None:
+    """The same weights but for last bits: sums over features are made in the order in which a process met them."""
+    want = found(model, tuner, Serial(), tiny.SETS)
+    assert sum(":" in name for name in want) > 5
+    assert found(model, tuner, Threads(3), tiny.SETS) == want
+    assert found(model, tuner, processes, tiny.SETS) == pytest.approx(want, rel=1e-9, abs=1e-12)
+
+
 @pytest.mark.parametrize("tuner", [Mert(starts=5, together=4), Mert(starts=3, noise=0.1), Pro(iterations=3)], ids=str)
 def test_over_lists(processes: Processes, tuner: Tuner) -> None:
     pool = planted_pool()[0].split(0.3, 1)[0]
