@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from dragoman import train
+from dragoman import training
 
 _SHARED = Path(__file__).resolve().parent.parent.parent / "shared" / "data"
 DATA = Path(os.environ.get("DRAGOMAN_DATA", _SHARED)) / "multi30k" / "tok"
@@ -39,5 +39,5 @@ def model_of(given: Path | None) -> Iterator[Path]:
         yield given
         return
     with tempfile.TemporaryDirectory() as folder:
-        train.train(DATA / "train.de.gz", DATA / "train.en.gz", Path(folder) / "model")
+        training.train(DATA / "training.de.gz", DATA / "training.en.gz", Path(folder) / "model")
         yield Path(folder) / "model"

@@ -17,7 +17,7 @@ import time
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 
-from dragoman import align
+from dragoman import alignment
 from dragoman.files import read_parallel
 from dragoman.types import Texts
 
@@ -32,22 +32,22 @@ def bitext(share: int) -> tuple[Texts, Texts]:
     return source, target
 
 
-def run(share: int, options: align.Options) -> dict[str, object]:
+def run(share: int, options: alignment.Options) -> dict[str, object]:
     """Train once in this process and measure."""
     source, target = bitext(share)
     start = time.perf_counter(), time.process_time()
-    trained = align.train(source, target, options).trained
+    trained = alignment.train(source, target, options).trained
     assert trained is not None
     wall, cpu = time.perf_counter() - start[0], time.process_time() - start[1]
-    gold = align.Gold.read(DATA / "gold.fr-en")
+    gold = alignment.Gold.read(DATA / "gold.fr-en")
     links = {"forward": trained.forward, "reverse": trained.reverse}
-    links |= {method: trained.links(method) for method in align.METHODS}
+    links |= {method: trained.links(method) for method in alignment.METHODS}
     return {
         "pairs": len(source),
         "wall_s": round(wall, 2),
         "cpu_s": round(cpu, 2),
         "peak_mb": int(Path("/proc/self/status").read_text().split("VmHWM:")[1].split()[0]) // 1024,
-        "aer": {name: round(align.error_rate(found, gold), 4) for name, found in links.items()},
+        "aer": {name: round(alignment.error_rate(found, gold), 4) for name, found in links.items()},
     }
 
 
@@ -70,7 +70,7 @@ def main() -> None:
     layout = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=layout)
     parser.add_argument("--threads", type=int, default=2, help="threads (%(default)s)")
-    parser.add_argument("--samplers", type=int, default=align.Options().samplers, help="(%(default)s)")
+    parser.add_argument("--samplers", type=int, default=alignment.Options().samplers, help="(%(default)s)")
     parser.add_argument("--seed", type=int, default=0, help="(%(default)s)")
     parser.add_argument("--fast-align", help="a fast_align program to run beside ours")
     parser.add_argument("--share", type=int, help="run one size in this process: one line of so many")
@@ -78,7 +78,7 @@ def main() -> None:
     if not DATA.is_dir():
         json.dump({"skipped": "the corpus is not here: set DRAGOMAN_DATA"}, sys.stdout)
     elif options.share:
-        chosen = align.Options(samplers=options.samplers, seed=options.seed)
+        chosen = alignment.Options(samplers=options.samplers, seed=options.seed)
         json.dump(run(options.share, chosen), sys.stdout)
     else:
         json.dump(measure(options), sys.stdout, indent=1)

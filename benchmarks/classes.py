@@ -18,7 +18,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from dragoman import clusters
+from dragoman import word_classes
 from dragoman.files import read_text
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -42,7 +42,7 @@ def run(language: str, k: int, copies: int, seed: int) -> dict[str, Any]:
     """Train once in this process and measure."""
     lines = text(language, copies)
     start = time.perf_counter(), time.process_time()
-    found = clusters.train(lines, k, seed=seed)
+    found = word_classes.train(lines, k, seed=seed)
     wall, cpu = time.perf_counter() - start[0], time.process_time() - start[1]
     peak = int(Path("/proc/self/status").read_text().split("VmHWM:")[1].split()[0]) // 1024
     return {

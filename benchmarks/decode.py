@@ -26,10 +26,10 @@ from typing import Any
 
 _COMMAND = [sys.executable, "-c", "from dragoman.cli import main; main()"]
 SEARCHES = {
-    "cube 300": ["--pops", "300", "--stack", "300"],
-    "cube 400": ["--pops", "400", "--stack", "400"],
+    "cube 300": ["--pop-limit", "300", "--stack-size", "300"],
+    "cube 400": ["--pop-limit", "400", "--stack-size", "400"],
     "default": [],
-    "stack 100": ["--pops", "0", "--stack", "100"],
+    "stack 100": ["--pop-limit", "0", "--stack-size", "100"],
 }
 MOSES_SEARCHES = {
     "cube 400": ["-search-algorithm", "1", "-cube-pruning-pop-limit", "400", "-s", "400"],

@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 
 from _multi30k import model_of, options, read
-from dragoman.decode import Decoder
+from dragoman.decoder import Decoder
 from dragoman.types import Weights
 
 SETS = ["pt", "al", "lo", "wp", "ins", "tb", "pb", "bin:words=80", "sparse-hrm"]

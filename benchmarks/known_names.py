@@ -21,7 +21,7 @@ import numpy as np
 
 import _multi30k
 from dragoman._core import names_extend
-from dragoman.decode import Decoder, DecoderSource
+from dragoman.decoder import Decoder, DecoderSource
 from dragoman.metrics import Bleu
 from dragoman.tuning import Online
 from dragoman.tuning.learning import batch_gradient, learner_of

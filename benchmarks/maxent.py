@@ -21,7 +21,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from dragoman import align, clusters, maxent, rules
+from dragoman import alignment, maxent, rules, word_classes
 from dragoman.files import read_text
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -46,7 +46,7 @@ def compare(folder: Path, columns: Sequence[Sequence[str]], size: int) -> dict[s
         rules.extract(paths[0], paths[1], paths[2], folder / out, orientation_counts=True)
     classes = [folder / f"{language}.classes" for language in PARTS[:2]]
     for text, path in zip(train, classes, strict=False):
-        clusters.train(text, classes=50).save(path)
+        word_classes.train(text, classes=50).save(path)
     report = maxent.train(folder / "counts", (classes[0], classes[1]), folder / "rules", heldout=folder / "heldout")
     return asdict(report)
 
@@ -81,7 +81,7 @@ def main() -> None:
     texts = [[*lines[:used], *lines[-HELD_OUT:]] for lines in texts]
     with TemporaryDirectory() as name:
         folder = Path(name)
-        trained = align.train(texts[0], texts[1]).trained
+        trained = alignment.train(texts[0], texts[1]).trained
         assert trained is not None
         trained.links("grow-diag-final-and").write(folder / "links")
         columns = [*texts, (folder / "links").read_text(encoding="utf-8").splitlines()]

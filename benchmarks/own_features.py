@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 
 from _multi30k import model_of, options, read
-from dragoman.decode import Decoder
-from dragoman.own import Options, state_feature
+from dragoman.decoder import Decoder
+from dragoman.user_features import Options, state_feature
 
 BOUND = 1.5
 """What a trivial state feature may cost, relative to the model without."""

@@ -23,10 +23,10 @@ from typing import Any
 
 import numpy as np
 
-from dragoman.decode import Decoder, DecoderSource
+from dragoman.decoder import Decoder, DecoderSource
 from dragoman.files import read_parallel
 from dragoman.metrics import Bleu
-from dragoman.train import Options, train
+from dragoman.training import Options, train
 from dragoman.tuning import SampleRank
 from dragoman.tuning.loops.chains import Pace, batches, metric_of
 

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from _multi30k import model_of, options, read
-from dragoman.decode import Decoder, DecoderSource
+from dragoman.decoder import Decoder, DecoderSource
 from dragoman.engine import engine_of
 from dragoman.metrics import Bleu
 from dragoman.tuning import Problem, Tuner, adjusted, tune, tuner_from

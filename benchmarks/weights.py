@@ -75,7 +75,7 @@ def main() -> None:
     if options.model:
         decoder = f"d = Decoder({str(options.model.resolve())!r}, features='pt')"
         steps["decoder"] = (
-            f"from dragoman.decode import Decoder; {decoder}; w = weights.load('w.bin')"
+            f"from dragoman.decoder import Decoder; {decoder}; w = weights.load('w.bin')"
             "|d.translate(['ein mann'], weights=w)"
         )
     with tempfile.TemporaryDirectory() as place:

@@ -16,9 +16,9 @@ from collections.abc import Sequence
 from itertools import groupby
 from pathlib import Path
 
-from dragoman.decode import Decoder
+from dragoman.decoder import Decoder
+from dragoman.decoder.sampling import Sampling, sampled
 from dragoman.files import read_text
-from dragoman.sample import Sampling, sampled
 
 
 class SameWords:

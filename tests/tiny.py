@@ -6,11 +6,11 @@ import random
 from pathlib import Path
 
 from dragoman import lm, rules
-from dragoman.decode import Search
+from dragoman.decoder import Search
 from dragoman.model import Part, seal
 
 SOURCE, TARGET = "abcdefgh", "stuvwxyz"
-SEARCH = Search(stack=50, pops=80, distortion=3)
+SEARCH = Search(stack_size=50, pop_limit=80, distortion_limit=3)
 SETS = "pt,tb,wp"
 
 

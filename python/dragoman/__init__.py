@@ -9,21 +9,21 @@ from dragoman._core import VERSION
 
 if TYPE_CHECKING:
     from dragoman import (
-        align,
-        clusters,
+        alignment,
         corpus,
-        decode,
+        decoder,
         lm,
         metrics,
         model,
         nbest,
         rules,
         significance,
-        train,
+        training,
         tuning,
         weights,
+        word_classes,
     )
-    from dragoman.decode import Decoder
+    from dragoman.decoder import Decoder
     from dragoman.errors import DragomanError, InputError, OptionError, TuningError
     from dragoman.metrics import Bleu, Chrf, External, Ter, Wer
     from dragoman.types import Candidates, Features, Hypotheses, Metric, Names, References, Texts, Weights
@@ -50,24 +50,24 @@ __all__ = [
     "Weights",
     "Wer",
     "__version__",
-    "align",
-    "clusters",
+    "alignment",
     "corpus",
-    "decode",
+    "decoder",
     "lm",
     "metrics",
     "model",
     "nbest",
     "rules",
     "significance",
-    "train",
+    "training",
     "tuning",
     "weights",
+    "word_classes",
 ]
 
 # Where the names come from. They are imported when they are first used: a command that needs a few starts at once.
 _PLACES = {
-    "dragoman.decode": ("Decoder",),
+    "dragoman.decoder": ("Decoder",),
     "dragoman.errors": ("DragomanError", "InputError", "OptionError", "TuningError"),
     "dragoman.metrics": ("Bleu", "Chrf", "External", "Ter", "Wer"),
     "dragoman.types": ("Candidates", "Features", "Hypotheses", "Metric", "Names", "References", "Texts", "Weights"),

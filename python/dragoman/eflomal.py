@@ -6,7 +6,7 @@ import importlib
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from dragoman.align import Alignment, Links, Report
+from dragoman.alignment import Alignment, Links, Report
 from dragoman.errors import OptionError
 from dragoman.files import write_text
 from dragoman.types import Texts

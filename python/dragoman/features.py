@@ -17,9 +17,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from dragoman.config import build, closest
 from dragoman.errors import OptionError
 from dragoman.model import Model, Option, Part
+from dragoman.options import build, closest
 
 __all__ = ["ABOUT", "SETS", "escaped", "extended", "in_names", "parse"]
 

@@ -20,7 +20,7 @@ from dragoman.model import MANIFEST, Model, Part
 
 __all__ = ["cached", "convert", "read_ini"]
 
-_SEARCH = {"distortion-limit": "distortion", "stack": "stack", "cube-pruning-pop-limit": "pops"}
+_SEARCH = {"distortion-limit": "distortion_limit", "stack": "stack_size", "cube-pruning-pop-limit": "pop_limit"}
 _IGNORED = {
     "input-factors",
     "mapping",
@@ -133,7 +133,7 @@ def convert(path: str | PathLike[str], folder: str | PathLike[str]) -> Model:
         tables=tables,
         parts=parts,
         initial=maker.initial,
-        search={"options": 0 if 0 in maker.limits else max(maker.limits), **ini.search},
+        search={"table_limit": 0 if 0 in maker.limits else max(maker.limits), **ini.search},
         made={"from": "moses.ini"},
     )
 

@@ -17,9 +17,9 @@ from os import PathLike, fspath
 from typing import Any
 
 from dragoman._core import TagCounts
-from dragoman.config import closest
 from dragoman.errors import InputError, OptionError
 from dragoman.files import read_text
+from dragoman.options import closest
 from dragoman.types import Texts
 
 __all__ = ["TAGGERS", "Learnt", "Tagger", "learn", "make", "register"]

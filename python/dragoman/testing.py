@@ -18,18 +18,18 @@ from os import PathLike
 
 import numpy as np
 
-from dragoman.decode import Decoder
+from dragoman.decoder import Decoder
 from dragoman.engine import Engine, Serial
 from dragoman.errors import OptionError, TuningError
 from dragoman.metrics import External
 from dragoman.model import Model
-from dragoman.own import RuleFeature, StateFeature
 from dragoman.tuning.driver import tune
 from dragoman.tuning.limits import NamedLimits
 from dragoman.tuning.pool import Pool
 from dragoman.tuning.problem import Problem, Session, Tuner
 from dragoman.tuning.state import State, decode_state, encode_state
 from dragoman.types import F64, Candidates, Features, Hypotheses, Metric, Names, Texts, Weights
+from dragoman.user_features import RuleFeature, StateFeature
 
 __all__ = ["LawBroken", "check_engine", "check_feature", "check_metric", "check_tuner", "planted_pool"]
 

@@ -35,9 +35,9 @@ from dragoman._core import (
     weights_load,
     weights_save,
 )
-from dragoman.config import closest
 from dragoman.errors import InputError, OptionError
 from dragoman.files import read_text, write_text
+from dragoman.options import closest
 from dragoman.toml import key
 from dragoman.toml import load as load_toml
 from dragoman.toml import value as toml_value

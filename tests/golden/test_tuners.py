@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from tests import tiny
 
-from dragoman.decode import Decoder, DecoderSource
+from dragoman.decoder import Decoder, DecoderSource
 from dragoman.engine import Serial
 from dragoman.metrics import Bleu
 from dragoman.testing import planted_pool

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from dragoman import moses, nbest
-from dragoman.decode import Decoder
+from dragoman.decoder import Decoder
 from dragoman.types import Candidates, Weights
 from dragoman.weights import load
 

@@ -19,14 +19,14 @@ from tests import slow_decode as slow
 
 from dragoman import lm, rules
 from dragoman._core import LatticePool
-from dragoman.decode import Decoder, DecoderSource, Demands, Lattice, Search
+from dragoman.decoder import Constraints, Decoder, DecoderSource, Lattice, Search
 from dragoman.errors import OptionError
 from dragoman.metrics import Bleu
 from dragoman.model import Part, seal
 from dragoman.types import Candidates
 
 SOURCE, TARGET = "abcdef", "uvwxyz"
-WIDE = Search(stack=1_000_000, pops=0, options=0)
+WIDE = Search(stack_size=1_000_000, pop_limit=0, table_limit=0)
 MOST = 800  # derivations that the slow decoder may try
 EXAMPLES = 40
 seeds = st.integers(0, 2**32)
@@ -218,7 +218,7 @@ def test_wide_search_finds_every_derivation(folder: Path, options: dict[str, int
     best = max(derivation.score for derivation in want)
     line = " ".join(words)
     for pops in (0, 1_000_000):
-        pair.decoder.search = replace(WIDE, pops=pops, distortion=limit)
+        pair.decoder.search = replace(WIDE, pop_limit=pops, distortion_limit=limit)
         one = pair.decoder.nbest([line], 1)
         assert one.totals is not None and close(float(one.totals[0]), best)
         every = pair.decoder.nbest([line], len(want) + 5, distinct=False)
@@ -238,7 +238,7 @@ def test_distinct_lists_have_the_best_derivation_of_each_text(
     best: dict[str, float] = {}
     for derivation in tried(pair, words, limit):
         best[derivation.text] = max(best.get(derivation.text, -math.inf), derivation.score)
-    pair.decoder.search = replace(WIDE, distortion=limit)
+    pair.decoder.search = replace(WIDE, distortion_limit=limit)
     found = pair.decoder.nbest([" ".join(words)], len(best) + 5)
     assert found.totals is not None
     assert found.totals.tolist() == sorted(found.totals.tolist(), reverse=True)
@@ -259,7 +259,7 @@ def test_paths_of_the_lattice_are_the_derivations(
     pair = make(fresh(folder), **options)  # type: ignore[arg-type]
     words = sentence(options["seed"], length)
     want = sorted((d.text, d.score) for d in tried(pair, words, limit)) if words else [("", 0.0)]
-    pair.decoder.search = replace(WIDE, distortion=limit)
+    pair.decoder.search = replace(WIDE, distortion_limit=limit)
     lattice = pair.decoder.lattice(" ".join(words), features=True)
     found = sorted(paths(lattice))
     assert len(found) == len(want)
@@ -291,7 +291,7 @@ def test_hope_and_fear_are_those_of_all_derivations(
     reference = " ".join(rng.choice(every).text.split()[::-1][:3] + rng.choice(every).text.split())
     slopes = [rng.uniform(-1, 1) for _ in range(5)]
     best = max(model * d.score + gain * worth(d.text, reference, slopes) for d in every)
-    pair.decoder.search = replace(WIDE, distortion=limit)
+    pair.decoder.search = replace(WIDE, distortion_limit=limit)
     source = DecoderSource(pair.decoder, [" ".join(words)])
     weights = pair.decoder.weights.align(source.names)
 
@@ -331,7 +331,9 @@ def test_force_reaches_what_can_be_reached(
     targets = reachable + [text for text in strange if text not in best]
     # However narrow the search is otherwise: what can be reached is.
     pair.decoder.search = (
-        Search(stack=2, pops=2, options=1, distortion=limit) if narrow else replace(WIDE, distortion=limit)
+        Search(stack_size=2, pop_limit=2, table_limit=1, distortion_limit=limit)
+        if narrow
+        else replace(WIDE, distortion_limit=limit)
     )
     found = pair.decoder.force([" ".join(words)] * len(targets), targets)
     assert found.totals is not None
@@ -345,7 +347,7 @@ def test_force_reaches_what_can_be_reached(
 
 
 def random_wishes(rng: random.Random, length: int) -> slow.Wishes:
-    """Demands that do not contradict each other: given spans lie apart from borders of zones and walls."""
+    """Constraints that do not contradict each other: given spans lie apart from borders of zones and walls."""
     cuts = sorted(rng.sample(range(length + 1), min(length + 1, rng.randint(2, 4))))
     pieces = list(itertools.pairwise(cuts))
     given_, zones, walls = [], [], [cut for cut in cuts if rng.random() < 0.3]
@@ -366,15 +368,17 @@ def test_demands_are_met(folder: Path, options: dict[str, int], length: int, lim
     words = sentence(options["seed"], length)
     wishes = random_wishes(random.Random(options["seed"] + 2), length)
     want = tried(pair, words, limit, wishes) or slow.decode(pair.slow, words, 0, wishes)
-    demands = Demands(wishes.given, wishes.exclusive, wishes.walls, wishes.zones)
+    constraints = Constraints(wishes.given, wishes.exclusive, wishes.walls, wishes.zones)
     for pops in (0, 1_000_000):
-        pair.decoder.search = replace(WIDE, pops=pops, distortion=limit)
-        found = pair.decoder.nbest([" ".join(words)], len(want) + 5, distinct=False, demands=[demands], features=False)
+        pair.decoder.search = replace(WIDE, pop_limit=pops, distortion_limit=limit)
+        found = pair.decoder.nbest(
+            [" ".join(words)], len(want) + 5, distinct=False, constraints=[constraints], features=False
+        )
         assert found.totals is not None and found.size == len(want)
         ours = sorted(zip(found.texts, found.totals.tolist(), strict=True))
         theirs = sorted((d.text, d.score) for d in want)
         assert all(a[0] == b[0] and close(a[1], b[1]) for a, b in zip(ours, theirs, strict=True))
-        named = pair.decoder.nbest([" ".join(words)], len(want) + 5, distinct=False, demands=[demands])
+        named = pair.decoder.nbest([" ".join(words)], len(want) + 5, distinct=False, constraints=[constraints])
         assert named.totals is not None
         assert all(close(a, b) for a, b in zip(found.totals, named.totals, strict=True))
 
@@ -386,17 +390,17 @@ def test_unknown_words_may_be_dropped(folder: Path, options: dict[str, int], len
     words = sentence(options["seed"], length)
     pair.slow.drop_unknown = True
     want = tried(pair, words, limit)
-    pair.decoder.search = replace(WIDE, distortion=limit, drop_unknown=True)
+    pair.decoder.search = replace(WIDE, distortion_limit=limit, drop_unknown=True)
     compare_lists(pair.decoder.nbest([" ".join(words)], len(want) + 5, distinct=False), want, pair.slow.weights)
 
 
 NARROW = (
     Search(deadline=1e-9),
     Search(memory=1),
-    Search(stack=1, pops=1),
-    Search(stack=1, pops=0, options=1),
+    Search(stack_size=1, pop_limit=1),
+    Search(stack_size=1, pop_limit=0, table_limit=1),
     Search(threshold=0.0),
-    Search(stack=3, pops=2, threshold=0.1),
+    Search(stack_size=3, pop_limit=2, threshold=0.1),
 )
 
 
@@ -408,8 +412,8 @@ def test_narrow_searches_always_give_a_translation(
     pair = make(fresh(folder), **options)  # type: ignore[arg-type]
     words = sentence(options["seed"], length)
     wishes = random_wishes(random.Random(options["seed"] + 2), length)
-    demands = Demands(wishes.given, wishes.exclusive, wishes.walls, wishes.zones)
-    pair.decoder.search = replace(narrow, distortion=limit)
+    constraints = Constraints(wishes.given, wishes.exclusive, wishes.walls, wishes.zones)
+    pair.decoder.search = replace(narrow, distortion_limit=limit)
     lines = [" ".join(words), "", " ".join(words[:3])]
     found = []
     for threads in (1, 2):
@@ -420,7 +424,7 @@ def test_narrow_searches_always_give_a_translation(
     assert (one.starts == two.starts).all() and (one.totals == two.totals).all()
     assert (one.starts[1:] > one.starts[:-1]).all()
     assert one.texts[int(one.starts[1])] == ""
-    assert len(pair.decoder.translate([lines[0]], demands=[demands])) == 1
+    assert len(pair.decoder.translate([lines[0]], constraints=[constraints])) == 1
 
 
 @pytest.mark.parametrize("limit", [6, -1])
@@ -428,8 +432,8 @@ def test_narrow_searches_always_give_a_translation(
 def test_a_long_line_is_translated(folder: Path, reordering: str, limit: int) -> None:
     pair = make(fresh(folder), 5, reordering)
     words = sentence(3, 300)
-    for narrow in (Search(stack=5, pops=5), Search(deadline=0.05), Search(memory=1 << 20)):
-        pair.decoder.search = replace(narrow, distortion=limit)
+    for narrow in (Search(stack_size=5, pop_limit=5), Search(deadline=0.05), Search(memory=1 << 20)):
+        pair.decoder.search = replace(narrow, distortion_limit=limit)
         found = pair.decoder.nbest([" ".join(words)], 2, features=True)
         assert found.size >= 1
         covered = found.alignments
@@ -438,11 +442,11 @@ def test_a_long_line_is_translated(folder: Path, reordering: str, limit: int) ->
 
 def test_demands_that_contradict_each_other_are_an_error(folder: Path) -> None:
     pair = make(fresh(folder), 5)
-    demands = Demands([(0, 2, "x", 0.0), (1, 3, "y", 0.0)])
-    with pytest.raises(OptionError, match="line 2: no translation meets the demands"):
-        pair.decoder.translate(["a", "a b c"], demands=[Demands(), demands])
+    constraints = Constraints([(0, 2, "x", 0.0), (1, 3, "y", 0.0)])
+    with pytest.raises(OptionError, match="line 2: no translation meets the constraints"):
+        pair.decoder.translate(["a", "a b c"], constraints=[Constraints(), constraints])
     with pytest.raises(OptionError, match=r"line 1: span 1-1 does not lie in a sentence of 3 words"):
-        pair.decoder.translate(["a b c"], demands=[Demands([(1, 1, "x", 0.0)])])
+        pair.decoder.translate(["a b c"], constraints=[Constraints([(1, 1, "x", 0.0)])])
 
 
 def test_a_reordering_model_may_serve_several_tables(folder: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 from tests.slow_features import SLOW, Lists, Step
 
 from dragoman import lm, model, nbest, rules
-from dragoman.decode import Decoder, Search
+from dragoman.decoder import Decoder, Search
 from dragoman.errors import InputError, OptionError
 from dragoman.features import extended, parse
 from dragoman.model import Part
@@ -28,7 +28,7 @@ LISTS = Lists(
     },
 )
 Table = dict[tuple[str, ...], list[tuple[tuple[str, ...], tuple[tuple[int, int], ...], float]]]
-WIDE = Search(stack=1_000_000, pops=0, distortion=-1, options=0)
+WIDE = Search(stack_size=1_000_000, pop_limit=0, distortion_limit=-1, table_limit=0)
 
 
 def table_of(seed: int) -> Table:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from tests.property.test_features import WIDE, Table, write_model
 
-from dragoman.decode import Decoder
+from dragoman.decoder import Decoder
 
 ONE = ((0, 0),)
 SWAPS: Table = {

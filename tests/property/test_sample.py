@@ -16,9 +16,9 @@ import pytest
 from tests import slow_decode as slow
 from tests.property.test_decode import Pair, logs, sentence_scorer, slow_table, write_lm, write_table
 
-from dragoman.decode import Decoder, Search
+from dragoman.decoder import Decoder, Search
+from dragoman.decoder.sampling import Sampling, sampled
 from dragoman.model import Part, seal
-from dragoman.sample import Sampling, sampled
 from dragoman.types import Candidates
 
 STEPS = 300_000
@@ -53,7 +53,7 @@ def make(folder: Path, seed: int, words: str, longest: int, most: int, reorderin
     seal(folder, tables=["t0.rules"], parts=parts, initial=weights)
     models = {"LM0": sentence_scorer(folder / "lm0.arpa")}
     tried = slow.System([slow_table(table)], models, weights, reordering)
-    return Pair(Decoder(folder, search=Search(options=0), threads=1), tried)
+    return Pair(Decoder(folder, search=Search(table_limit=0), threads=1), tried)
 
 
 @pytest.fixture(scope="module")
@@ -101,7 +101,7 @@ def check(pair: Pair, words: str, limit: int, plan: Sampling) -> None:
     derivations = slow.decode(pair.slow, list(words), limit)
     assert 1 < len(derivations) < 2_000
     want = exact(derivations, [d.score / plan.cold for d in derivations])
-    pair.decoder.search = replace(pair.decoder.search, distortion=limit)
+    pair.decoder.search = replace(pair.decoder.search, distortion_limit=limit)
     found = drawn(sampled(pair.decoder, [" ".join(words)], plan, distinct=False, phrases=True))
     assert set(found) <= set(want), "a derivation that there is not"
     assert math.isclose(sum(found.values()), 1.0)
@@ -147,7 +147,7 @@ def test_features_of_whole_texts_take_part(folder: Path) -> None:
     derivations = slow.decode(pair.slow, list("abc"), 2)
     values = [float(len(set(d.text.split())) ** 2) for d in derivations]
     want = exact(derivations, [d.score + 0.2 * value for d, value in zip(derivations, values, strict=True)])
-    pair.decoder.search = replace(pair.decoder.search, distortion=2)
+    pair.decoder.search = replace(pair.decoder.search, distortion_limit=2)
     feature = Length()
     plan = replace(sampling("abc"), samples=30_000)
     found = sampled(pair.decoder, ["a b c"], plan, distinct=False, phrases=True, text_features=[(feature, 0.2)])
@@ -158,7 +158,7 @@ def test_features_of_whole_texts_take_part(folder: Path) -> None:
 
 def test_documents_are_judged_as_one(folder: Path) -> None:
     pair = make(folder / "document", 6, "ab", 1, 3, "")
-    pair.decoder.search = replace(pair.decoder.search, distortion=0)
+    pair.decoder.search = replace(pair.decoder.search, distortion_limit=0)
     one = slow.decode(pair.slow, ["a"], 0)
     two = slow.decode(pair.slow, ["b"], 0)
     shares: dict[Key, float] = defaultdict(float)
@@ -179,7 +179,7 @@ def test_annealing_finds_the_best(folder: Path) -> None:
     hits = 0
     for seed in range(6):
         pair = make(folder / f"best{seed}", seed, "abcde", 3, 2)
-        pair.decoder.search = replace(pair.decoder.search, distortion=3, stack=10_000, pops=0)
+        pair.decoder.search = replace(pair.decoder.search, distortion_limit=3, stack_size=10_000, pop_limit=0)
         found = sampled(pair.decoder, ["a b c d e"], Sampling(burn_in=2_000), features=True)
         best = pair.decoder.nbest(["a b c d e"], 1)
         assert found.totals is not None and best.totals is not None

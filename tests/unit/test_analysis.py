@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from dragoman import lm, model, nbest, rules, weights
 from dragoman.analysis import Usage, contrast, occurrences, overlap, rivals, rules_with
 from dragoman.cli.app import dragoman
-from dragoman.decode import Decoder
+from dragoman.decoder import Decoder
 from dragoman.errors import OptionError
 from dragoman.features import ABOUT, SETS, escaped
 from dragoman.types import Names, Weights

@@ -8,7 +8,7 @@ import pytest
 from tests.runs import Judged, Plan, tune_source
 from tests.unit.test_samplerank import REFERENCES, SMALL, SOURCES, model, wrong
 
-from dragoman.decode import Decoder, DecoderSource
+from dragoman.decoder import Decoder, DecoderSource
 from dragoman.errors import OptionError
 from dragoman.metrics import Bleu, Chrf, External, Ter, Wer
 from dragoman.metrics.capability import capabilities, require

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests import tiny
 
-from dragoman.decode import Decoder, DecoderSource
+from dragoman.decoder import Decoder, DecoderSource
 from dragoman.errors import OptionError
 from dragoman.types import F64, U32, Names, Weights
 

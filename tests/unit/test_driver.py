@@ -15,7 +15,7 @@ from tests.unit.test_tune import lists as lists  # noqa: PLC0414 - a fixture
 from tests.unit.test_tune_source import METRIC, ListSource, judged, start
 
 from dragoman import weights
-from dragoman.decode import Decoder, DecoderSource
+from dragoman.decoder import Decoder, DecoderSource
 from dragoman.engine import Serial
 from dragoman.errors import InputError, OptionError
 from dragoman.metrics import Bleu
@@ -259,7 +259,13 @@ def test_replications_over_lists(lists: Path, cli: Cli) -> None:
 
 def test_options_that_would_do_nothing_are_refused(lists: Path, cli: Cli) -> None:
     base = ("tune", "--nbest", lists / "dev.nbest", "--refs", lists / "dev.ref", "--out", lists / "w.toml")
-    for option, value in (("--epochs", "3"), ("--size", "50"), ("--memory", "1G"), ("--stack", "9"), ("--src", "x")):
+    for option, value in (
+        ("--epochs", "3"),
+        ("--size", "50"),
+        ("--memory", "1G"),
+        ("--stack-size", "9"),
+        ("--src", "x"),
+    ):
         code, _, err = cli(*base, option, value)
         assert code == 2 and f"{option} is for tuning with --model" in err
     code, _, err = cli(*base, "--tuner", "mert", "--stale", "2")

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from tests import tiny
 
-from dragoman.decode import Decoder, DecoderSource
+from dragoman.decoder import Decoder, DecoderSource
 from dragoman.engine import Engine, EngineBase, Processes, Serial, Threads
 from dragoman.metrics import Bleu
 from dragoman.testing import planted_pool

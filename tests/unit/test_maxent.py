@@ -13,11 +13,11 @@ import pytest
 from scipy.optimize import minimize
 
 from dragoman import maxent, rules
-from dragoman.clusters import Classes
-from dragoman.decode import Decoder
+from dragoman.decoder import Decoder
 from dragoman.errors import InputError, OptionError
 from dragoman.model import Model
-from dragoman.train import Options, train
+from dragoman.training import Options, train
+from dragoman.word_classes import Classes
 
 Cli = Callable[..., tuple[int, str, str]]
 SIDES = ("previous", "next")

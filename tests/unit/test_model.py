@@ -11,7 +11,7 @@ import pytest
 from tests.unit.test_translate import build
 
 from dragoman import moses, toml
-from dragoman.decode import Decoder
+from dragoman.decoder import Decoder
 from dragoman.errors import DragomanError, InputError, OptionError
 from dragoman.model import Model
 
@@ -63,7 +63,7 @@ def test_info_and_verify(cli: Cli, model: Path) -> None:
     assert code == 0 and "reordering" in out and "lm.arpa" in out and "TM[0]" in out
     code, out, _ = cli("model", "info", model, "--json")
     content = json.loads(out)
-    assert content["weights"]["LM"] == 0.5 and content["search"] == {"distortion": 4}
+    assert content["weights"]["LM"] == 0.5 and content["search"] == {"distortion_limit": 4}
     assert [part["name"] for part in content["features"]] == ["TM", "LM", "D", "RM", "WP", "PP", "UP"]
     code, out, _ = cli("model", "verify", model)
     assert code == 0 and content["signature"] in out
@@ -77,7 +77,7 @@ def test_a_moses_system_translates_as_its_model_does(cli: Cli, model: Path, ini:
     code, out, _ = cli("model", "import", "--moses-ini", ini, "--out", tmp_path / "imported")
     assert code == 0 and "signature" in out
     made = Decoder(tmp_path / "imported")
-    assert (made.search.distortion, made.search.options) == (4, 7)
+    assert (made.search.distortion_limit, made.search.table_limit) == (4, 7)
     lines = ["das haus ist klein", "ist das quux klein", "klein das haus ist"]
     own = Decoder(model).nbest(lines, 20, distinct=False)
     theirs = made.nbest(lines, 20, distinct=False)
@@ -181,8 +181,8 @@ def test_missing_and_foreign_files(model: Path, tmp_path: Path) -> None:
         ("table = 0\ncolumns", "table = 3\ncolumns", "no rule table 3"),
         ('model = "hier"', 'model = "wbe"', "no column `wbe.previous.M`"),
         ('top = "stack"', 'top = "heap"', "top must be phrase or stack"),
-        ("distortion = 4", "distorsion = 4", "unknown search setting `distorsion`"),
-        ("distortion = 4", 'distortion = "far"', "distortion must be a whole number"),
+        ("distortion_limit = 4", "distorsion_limit = 4", "unknown search setting `distorsion_limit`"),
+        ("distortion_limit = 4", 'distortion_limit = "far"', "distortion_limit must be a whole number"),
         ("bytes =", "size =", "every entry of `files` needs"),
     ],
 )

@@ -14,13 +14,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests import tiny
 
-from dragoman import decode
 from dragoman._core import texts_unpack
-from dragoman.decode import Decoder, DecoderSource, Search
+from dragoman.decoder import Decoder, DecoderSource, Search, opened
 from dragoman.errors import InputError, OptionError
 from dragoman.metrics import Bleu, Chrf, External, Ter, Wer
-from dragoman.own import Options, load
 from dragoman.types import Candidates, Features, Hypotheses, Lattices, Metric, Names, Texts, Weights
+from dragoman.user_features import Options, load
 
 T = TypeVar("T")
 LINES = tiny.lines(12)
@@ -39,9 +38,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(autouse=True)
 def no_model_is_open() -> Iterator[None]:
-    decode._OPENED.clear()
+    opened._OPENED.clear()
     yield
-    decode._OPENED.clear()
+    opened._OPENED.clear()
 
 
 @given(st.lists(st.text()))
@@ -145,7 +144,7 @@ def changed(decoder: Decoder) -> Weights:
 def test_a_decoder_by_path_options_and_weights(folder: Path) -> None:
     decoder = Decoder(folder, features=tiny.SETS, search=tiny.SEARCH, threads=2)
     decoder.weights = changed(decoder)
-    decoder.search = Search(stack=30, distortion=2)
+    decoder.search = Search(stack_size=30, distortion_limit=2)
     back = again(decoder)
     assert back.search == decoder.search and back.threads == 2
     assert back.names is not decoder.names and back.model.signature == decoder.model.signature
@@ -160,7 +159,7 @@ def test_a_process_opens_a_model_once(folder: Path) -> None:
     assert again(Decoder(folder))._system is not back._system
     for sets in ("pt", "tb", "wp", "ins", "al", "pt,tb"):
         again(Decoder(folder, features=sets))
-        assert len(decode._OPENED) <= decode._MOST_OPENED
+        assert len(opened._OPENED) <= opened._MOST_OPENED
     assert again(decoder)._system is not back._system, "the one used least is closed"
 
 
@@ -196,7 +195,7 @@ def test_a_spawned_process_finds_the_same(folder: Path) -> None:
 
 OWN = """
 import numpy as np
-from dragoman.own import Sparse, state_feature
+from dragoman.user_features import Sparse, state_feature
 
 class Lengths:
     name = "Lengths"

@@ -12,10 +12,11 @@ import pytest
 from tests.runs import Judged, Plan, tune_source
 from tests.unit.test_translate import build
 
-from dragoman.decode import Decoder, DecoderSource, mbr
+from dragoman.decoder import Decoder, DecoderSource
+from dragoman.decoder.sampling import Sampling, sampled
 from dragoman.errors import InputError, OptionError
 from dragoman.metrics import Bleu, Chrf
-from dragoman.sample import Sampling, sampled
+from dragoman.reranking import mbr
 from dragoman.tuning import SampleRank, Tuned
 from dragoman.tuning.loops.chains import RIDGE, batches, metric_of
 from dragoman.types import Weights

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from dragoman import lm, model, rules, tags
 from dragoman.cli.app import dragoman
-from dragoman.decode import Decoder
+from dragoman.decoder import Decoder
 from dragoman.errors import InputError, OptionError
 from dragoman.types import Weights
 

@@ -16,7 +16,7 @@ import pytest
 from tests import tiny
 
 from dragoman._core import LinePool, bootstrap_sums, dot_rows, get_threads, set_threads
-from dragoman.decode import Decoder
+from dragoman.decoder import Decoder
 from dragoman.errors import OptionError
 from dragoman.metrics import Bleu
 from dragoman.types import Hypotheses, Names, Weights
@@ -109,7 +109,7 @@ from pathlib import Path
 from tests import tiny
 from tests.unit import test_threads
 from dragoman._core import set_threads
-from dragoman.decode import Decoder
+from dragoman.decoder import Decoder
 
 def ours():
     names = [(task / "comm").read_text() for task in Path("/proc/self/task").iterdir()]

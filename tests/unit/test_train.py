@@ -15,13 +15,13 @@ from typing import Any
 
 import pytest
 
-from dragoman import align, corpus
-from dragoman.decode import Decoder
+from dragoman import alignment, corpus
+from dragoman.decoder import Decoder
 from dragoman.errors import InputError, OptionError
 from dragoman.model import Model
-from dragoman.train import STEPS, Options, train
+from dragoman.training import STEPS, Options, train
 
-QUICK = align.Options(samplers=1, sweeps=(2, 2, 2))
+QUICK = alignment.Options(samplers=1, sweeps=(2, 2, 2))
 SMALL = Options(classes=(4,), order=3)
 Cli = Callable[..., tuple[int, str, str]]
 Pair = tuple[Path, Path]
@@ -156,7 +156,7 @@ MAIN = "from dragoman.cli import main; main()"
 KILLED = """
 import os, signal, sys, threading
 from pathlib import Path
-from dragoman.train import Options, train
+from dragoman.training import Options, train
 source, target, out, step, delay = sys.argv[1:]
 def progress(name, done, total):
     if name == step and done == 0:

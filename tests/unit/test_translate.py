@@ -18,10 +18,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dragoman import lm, nbest, rules
-from dragoman.decode import Decoder, Demands, Search, mbr
+from dragoman.decoder import Constraints, Decoder, Search
 from dragoman.errors import OptionError
 from dragoman.metrics import Bleu
 from dragoman.model import Model, Part, seal
+from dragoman.reranking import mbr
 from dragoman.types import Weights
 
 Cli = Callable[..., tuple[int, str, str]]
@@ -60,7 +61,7 @@ def build(folder: Path) -> Model:
     ]
     weights = {"TM[0]": 0.3, "TM[1]": 0.2, "LM": 0.5, "D": 0.3, "WP": -0.5, "PP": 0.1, "UP": 1.0}
     weights |= {f"RM[{i}]": 0.2 for i in range(6)}
-    return seal(folder, tables=["rules"], parts=parts, initial=weights, search={"distortion": 4})
+    return seal(folder, tables=["rules"], parts=parts, initial=weights, search={"distortion_limit": 4})
 
 
 @pytest.fixture(scope="module")
@@ -104,15 +105,15 @@ def test_text_in_text_out(cli: Cli, model: Path, source: Path, tmp_path: Path) -
 def test_search_options(cli: Cli, model: Path, source: Path) -> None:
     usual = cli("translate", "--model", model, "--input", source)[1]
     wide = [
-        "--stack",
+        "--stack-size",
         "9",
-        "--pops",
+        "--pop-limit",
         "0",
         "--threshold",
         "50",
-        "--distortion",
+        "--distortion-limit",
         "-1",
-        "--options",
+        "--table-limit",
         "0",
         "--threads",
         "1",
@@ -121,11 +122,13 @@ def test_search_options(cli: Cli, model: Path, source: Path) -> None:
     dropped = cli("translate", "--model", model, "--input", source, "--drop-unknown")[1]
     assert "quux" not in dropped and dropped.count("\n") == 3
     assert cli("translate", "--model", model, "--input", source, "--deadline", "1e-9")[0] == 0
-    monotone = cli("translate", "--model", model, "--input", source, "--distortion", "0")[1]
+    monotone = cli("translate", "--model", model, "--input", source, "--distortion-limit", "0")[1]
     assert monotone.split("\n")[2].split()[2] == "quux"
 
 
-@pytest.mark.parametrize("options", [{"stack": 0}, {"pops": -1}, {"distortion": -2}, {"threshold": float("nan")}])
+@pytest.mark.parametrize(
+    "options", [{"stack_size": 0}, {"pop_limit": -1}, {"distortion_limit": -2}, {"threshold": float("nan")}]
+)
 def test_search_settings_are_checked(options: dict[str, Any]) -> None:
     with pytest.raises(OptionError, match="must be a"):
         Search(**options)
@@ -376,8 +379,8 @@ def test_calls_that_cannot_be_answered(model: Path) -> None:
         decoder.nbest(["das"], 0)
     with pytest.raises(OptionError, match="a target for each of 2 lines, found 1"):
         decoder.force(["das", "ist"], ["the"])
-    with pytest.raises(OptionError, match="demands for each"):
-        decoder.translate(["das"], demands=[Demands(), Demands()])
+    with pytest.raises(OptionError, match="constraints for each"):
+        decoder.translate(["das"], constraints=[Constraints(), Constraints()])
     with pytest.raises(OptionError, match="no feature"):
         decoder.translate(["das"], weights=Weights.of({"nope": 1.0}))
 

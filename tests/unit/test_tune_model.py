@@ -20,8 +20,8 @@ import pytest
 
 from dragoman import Bleu, toml, weights
 from dragoman.cli.tune_model import _Course
-from dragoman.decode import Decoder, DecoderSource
-from dragoman.train import Options, train
+from dragoman.decoder import Decoder, DecoderSource
+from dragoman.training import Options, train
 from dragoman.types import Weights
 
 Cli = Callable[..., tuple[int, str, str]]

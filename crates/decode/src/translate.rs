@@ -75,7 +75,7 @@ pub struct Translation {
 }
 
 /// Why a sentence may have no translation at all: nothing else leaves a word without an option.
-const NO_WAY: &str = "no translation meets the demands: given translations overlap each other or cross a zone, \
+const NO_WAY: &str = "no translation meets the constraints: given translations overlap each other or cross a zone, \
                       or the weights are beyond all numbers";
 
 /// Translates a sentence and hands its graph to `see`; `target` is a feature that only this sentence has.

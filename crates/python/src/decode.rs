@@ -23,11 +23,11 @@ use std::time::Duration;
 #[derive(FromPyObject)]
 #[allow(clippy::struct_excessive_bools)] // options of a call, not states
 pub struct PySettings {
-    stack: usize,
-    pops: usize,
+    stack_size: usize,
+    pop_limit: usize,
     threshold: f32,
-    distortion: i64,
-    options: usize,
+    distortion_limit: i64,
+    table_limit: usize,
     drop_unknown: bool,
     deadline: f64,
     memory: usize,
@@ -52,10 +52,10 @@ impl PySettings {
     /// As the core wants it.
     pub fn settings(&self) -> Settings {
         let limits = Limits {
-            stack: self.stack.max(1),
-            pops: self.pops,
+            stack: self.stack_size.max(1),
+            pops: self.pop_limit,
             threshold: self.threshold,
-            distortion: usize::try_from(self.distortion).ok(),
+            distortion: usize::try_from(self.distortion_limit).ok(),
             // What is no time at all, or longer than a clock can tell, is no limit.
             deadline: Duration::try_from_secs_f64(self.deadline).ok().filter(|time| !time.is_zero()),
             memory: self.memory,
@@ -63,7 +63,7 @@ impl PySettings {
         };
         Settings {
             limits,
-            choice: Choice { limit: self.options, drop_unknown: self.drop_unknown },
+            choice: Choice { limit: self.table_limit, drop_unknown: self.drop_unknown },
             size: self.size,
             distinct: self.distinct,
             features: self.features,

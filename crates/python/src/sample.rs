@@ -176,8 +176,8 @@ pub struct PyRanking {
     reorder: f64,
     retranslate: f64,
     width: usize,
-    distortion: i64,
-    options: usize,
+    distortion_limit: i64,
+    table_limit: usize,
     drop_unknown: bool,
     clock: bool,
     seed: u64,
@@ -218,8 +218,8 @@ impl PyRanking {
                 retranslate: self.retranslate,
                 width: self.width,
             },
-            distortion: usize::try_from(self.distortion).ok(),
-            choice: Choice { limit: self.options, drop_unknown: self.drop_unknown },
+            distortion: usize::try_from(self.distortion_limit).ok(),
+            choice: Choice { limit: self.table_limit, drop_unknown: self.drop_unknown },
             clock: self.clock,
         })
     }

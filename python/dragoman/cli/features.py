@@ -16,7 +16,7 @@ from dragoman.analysis import Overlap, Usage, contrast, overlap, rivals, rules_w
 from dragoman.cli.arguments import Command, as_json
 from dragoman.cli.progress import counter
 from dragoman.cli.show import print_json, print_table
-from dragoman.decode import Decoder
+from dragoman.decoder import Decoder
 from dragoman.features import ABOUT, SETS
 from dragoman.files import read_text
 from dragoman.model import Model

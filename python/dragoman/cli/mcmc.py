@@ -14,10 +14,10 @@ from typing import Any, cast
 import click
 import numpy as np
 
-from dragoman.decode import Decoder
+from dragoman.decoder import Decoder
+from dragoman.decoder.sampling import Sampling, TextFeature, sampled
 from dragoman.errors import InputError, OptionError
 from dragoman.files import read_text
-from dragoman.sample import Sampling, TextFeature, sampled
 from dragoman.types import Candidates
 
 __all__ = ["NAMES", "asked", "mcmc_options", "stream", "text_feature"]

@@ -9,12 +9,12 @@ from dataclasses import asdict
 
 import click
 
-from dragoman import align as aligners
+from dragoman import alignment as aligners
 from dragoman import corpus
 from dragoman.cli.arguments import Command, as_json, seed_option
 from dragoman.cli.show import print_json, print_table
-from dragoman.train import Options, Trained
-from dragoman.train import train as run
+from dragoman.training import Options, Trained
+from dragoman.training import train as run
 
 __all__ = ["train"]
 

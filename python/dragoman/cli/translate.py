@@ -20,15 +20,16 @@ from dragoman.cli import mcmc
 from dragoman.cli.arguments import Command, as_json, own_option
 from dragoman.cli.progress import counter
 from dragoman.cli.show import print_json, print_table
-from dragoman.config import build
-from dragoman.decode import Decoder, Demands, Derivation, mbr
+from dragoman.decoder import Constraints, Decoder, Derivation
 from dragoman.errors import InputError
 from dragoman.files import Lines, read_text
 from dragoman.metrics import METRICS
 from dragoman.model import Model
 from dragoman.moses import cached, convert
-from dragoman.own import load
+from dragoman.options import build
+from dragoman.reranking import mbr
 from dragoman.types import Candidates, Metric
+from dragoman.user_features import load
 
 __all__ = ["model", "translate"]
 
@@ -46,16 +47,16 @@ class _Line(msgspec.Struct, forbid_unknown_fields=True):
 def _search_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """The fields of `Search` as options; what is not given stays as the model wants it."""
     options = [
-        click.option("--stack", type=click.IntRange(min=1), help="Hypotheses that each stack keeps."),
+        click.option("--stack-size", type=click.IntRange(min=1), help="Hypotheses that each stack keeps."),
         click.option(
-            "--pops", type=click.IntRange(min=0), help="Hypotheses that each stack takes, best first; 0 takes all."
+            "--pop-limit", type=click.IntRange(min=0), help="Hypotheses that each stack takes, best first; 0 takes all."
         ),
         click.option("--threshold", type=float, help="Drop hypotheses worse than the best by more than this."),
         click.option(
-            "--distortion", type=click.IntRange(min=-1), help="Words a jump may skip; 0 monotone, -1 no limit."
+            "--distortion-limit", type=click.IntRange(min=-1), help="Words a jump may skip; 0 monotone, -1 no limit."
         ),
         click.option(
-            "--options", type=click.IntRange(min=0), help="Translations kept for a source phrase; 0 keeps all."
+            "--table-limit", type=click.IntRange(min=0), help="Translations kept for a source phrase; 0 keeps all."
         ),
         click.option("--drop-unknown", is_flag=True, default=None, help="Leave unknown words out instead of copying."),
         click.option("--deadline", type=float, help="Seconds for a sentence; then the search goes on greedily."),
@@ -148,8 +149,8 @@ def translate(
     lines = _prepared(decoder, _lines(source)) if plain else _lines(source)
     items = _jsonl(source) if jsonl else ((line, None) for line in lines)
     if explain:
-        for line, demands in items:
-            _show(decoder.explain(line, demands=demands), as_json)
+        for line, constraints in items:
+            _show(decoder.explain(line, constraints=constraints), as_json)
     elif lattice_out is not None:
         _lattices(decoder, items, lattice_out)
     elif target is not None:
@@ -160,7 +161,7 @@ def translate(
             mcmc.stream(decoder, lines, sampling, size, bool(metric), nbest_out is not None, not all_derivations)
             if by_sampling
             else decoder.stream(
-                (line if demands is None else (line, demands) for line, demands in items),
+                (line if constraints is None else (line, constraints) for line, constraints in items),
                 max(size, 2) if metric else size,
                 distinct=not all_derivations,
                 features=nbest_out is not None,
@@ -250,7 +251,7 @@ def _lines(source: str) -> Iterator[str]:
         yield line.removesuffix("\n").removesuffix("\r")
 
 
-def _jsonl(source: str) -> Iterator[tuple[str, Demands | None]]:
+def _jsonl(source: str) -> Iterator[tuple[str, Constraints | None]]:
     decode = msgspec.json.Decoder(_Line)
     for number, line in enumerate(_lines(source), start=1):
         try:
@@ -258,7 +259,7 @@ def _jsonl(source: str) -> Iterator[tuple[str, Demands | None]]:
         except (msgspec.ValidationError, msgspec.DecodeError) as error:
             raise InputError(f"{source}:{number}: expected a sentence as JSON, but {error}", source, number) from None
         given = [(start, end, text, 0.0) for start, end, text in item.given]
-        yield item.text, Demands(given, item.exclusive, item.walls, item.zones)
+        yield item.text, Constraints(given, item.exclusive, item.walls, item.zones)
 
 
 class _Output:
@@ -286,12 +287,14 @@ class _Output:
 
 
 def _force(
-    decoder: Decoder, items: Sequence[tuple[str, Demands | None]], target: str, output: str, nbest_out: str | None
+    decoder: Decoder, items: Sequence[tuple[str, Constraints | None]], target: str, output: str, nbest_out: str | None
 ) -> None:
     targets = read_text(Path(target))
     if len(targets) != len(items):
         raise InputError(f"{target}: expected {len(items)} lines, one for each sentence, found {len(targets)}", target)
-    found = decoder.force([line for line, _ in items], targets, demands=[wish or Demands() for _, wish in items])
+    found = decoder.force(
+        [line for line, _ in items], targets, constraints=[wish or Constraints() for _, wish in items]
+    )
     sizes = found.starts[1:] - found.starts[:-1]
     with _Output(output) as out:
         for first, size in zip(found.starts, sizes, strict=False):
@@ -301,10 +304,10 @@ def _force(
     click.echo(f"{int((sizes > 0).sum())} of {len(items)} targets can be reached", err=True)
 
 
-def _lattices(decoder: Decoder, items: Iterable[tuple[str, Demands | None]], path: str) -> None:
+def _lattices(decoder: Decoder, items: Iterable[tuple[str, Constraints | None]], path: str) -> None:
     with _Output(path) as out:
-        for number, (line, demands) in enumerate(items):
-            lattice = decoder.lattice(line, features=True, demands=demands)
+        for number, (line, constraints) in enumerate(items):
+            lattice = decoder.lattice(line, features=True, constraints=constraints)
             if ".jsonl" in Path(path).suffixes:
                 out.line(msgspec.json.encode({"id": number, **lattice.to_dict()}).decode())
             else:

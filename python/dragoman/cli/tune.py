@@ -83,8 +83,8 @@ _MODEL = (
         type=click.IntRange(min=1),
         help="With --model, online MIRA: shards that learn apart and are averaged.  [default: 1]",
     ),
-    click.option("--stack", type=click.IntRange(min=1), help="With --model: as for `dragoman translate`."),
-    click.option("--pops", type=click.IntRange(min=0), help="With --model: as for `dragoman translate`."),
+    click.option("--stack-size", type=click.IntRange(min=1), help="With --model: as for `dragoman translate`."),
+    click.option("--pop-limit", type=click.IntRange(min=0), help="With --model: as for `dragoman translate`."),
 )
 
 
@@ -226,7 +226,7 @@ def tune(
         request = tune_model.Request(
             decoding["model"], decoding["src"], refs, form, decoding["size"] or 100, share or held_out, held_out_refs,
             None if start == "auto" else start, decoding["features"], threads,
-            {key: decoding[key] for key in ("stack", "pops") if decoding[key] is not None},
+            {key: decoding[key] for key in ("stack_size", "pop_limit") if decoding[key] is not None},
             decoding["tokenized"], decoding["own"], limits, parse_size(decoding["memory"] or "4G"), seed,
         )  # fmt: skip
         setting = tune_model.open_model(request, Path(out or "tuned"))
@@ -374,7 +374,7 @@ def _refuse_model_options(decoding: dict[str, Any]) -> None:
     """Options that would do nothing are refused."""
     given = [name for name, value in decoding.items() if value not in (None, False, ()) and name != "model"]
     if given:
-        raise click.UsageError(f"--{given[0]} is for tuning with --model, not for fixed lists")
+        raise click.UsageError(f"--{given[0].replace('_', '-')} is for tuning with --model, not for fixed lists")
 
 
 def _pools(

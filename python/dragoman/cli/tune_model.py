@@ -13,14 +13,14 @@ import click
 
 from dragoman import weights
 from dragoman.cli.progress import watch
-from dragoman.decode import Decoder, DecoderSource
+from dragoman.decoder import Decoder, DecoderSource
 from dragoman.errors import InputError
 from dragoman.files import read_parallel, write_text
 from dragoman.model import file_hash
-from dragoman.own import load
 from dragoman.tuning import NamedLimits, Problem, Workspace
 from dragoman.tuning.pool import set_apart
 from dragoman.types import Metric, Texts, Weights
+from dragoman.user_features import load
 
 __all__ = ["Request", "Setting", "open_model", "watching", "writable"]
 

@@ -10,12 +10,12 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 
-from dragoman.config import closest
 from dragoman.engine.base import Engine, EngineBase, Here, Shared
 from dragoman.engine.processes import Processes
 from dragoman.engine.serial import Serial
 from dragoman.engine.threads import Threads
 from dragoman.errors import OptionError
+from dragoman.options import closest
 
 __all__ = ["ENGINES", "Engine", "EngineBase", "Here", "Processes", "Serial", "Shared", "Threads", "engine_of"]
 

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dragoman.config import build
 from dragoman.errors import InputError
 from dragoman.metrics.bleu import Bleu
 from dragoman.metrics.chrf import Chrf
@@ -14,6 +13,7 @@ from dragoman.metrics.context import Background, corpus_context
 from dragoman.metrics.external import External
 from dragoman.metrics.ter import Ter
 from dragoman.metrics.wer import Wer
+from dragoman.options import build
 from dragoman.types import F64, Hypotheses, Metric, Texts
 
 __all__ = [

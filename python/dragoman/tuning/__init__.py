@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from dragoman.config import build
 from dragoman.errors import OptionError
+from dragoman.options import build
 from dragoman.tuning import sweep
 from dragoman.tuning.driver import Tuned, tune
 from dragoman.tuning.limits import Limits, NamedLimits

@@ -14,10 +14,10 @@ from typing import Any, Literal
 
 import numpy as np
 
-from dragoman.config import describe
 from dragoman.engine import Engine, engine_of
 from dragoman.errors import OptionError, TuningError
 from dragoman.files import read_text, write_text
+from dragoman.options import describe
 from dragoman.significance import Interval, confidence
 from dragoman.tuning.problem import Outcome, Problem, Session, Tuner, check_fit, some
 from dragoman.tuning.rundir import Progress, Record, RunDir, fingerprint

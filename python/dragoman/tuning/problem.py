@@ -15,9 +15,9 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 
 from dragoman._core import names_find
-from dragoman.config import closest
 from dragoman.engine import Engine
 from dragoman.errors import InputError, OptionError, TuningError
+from dragoman.options import closest
 from dragoman.tuning.decoding import Passes
 from dragoman.tuning.limits import Limits, NamedLimits
 from dragoman.tuning.pool import Pool

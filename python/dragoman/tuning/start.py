@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from dragoman._core import names_dense, names_extend, names_find
-from dragoman.config import closest
 from dragoman.errors import InputError, OptionError
+from dragoman.options import closest
 from dragoman.tuning.pool import Pool
 from dragoman.tuning.problem import Problem, unknown_of
 from dragoman.types import F64, Weights

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
-from dragoman.config import changed
 from dragoman.engine import Engine, Serial, Shared, engine_of
 from dragoman.errors import OptionError
+from dragoman.options import changed
 from dragoman.tuning.driver import Tuned, tune
 from dragoman.tuning.problem import Problem, Tuner
 from dragoman.tuning.rundir import RunDir

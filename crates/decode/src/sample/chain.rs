@@ -42,7 +42,7 @@ pub enum Start {
 
 /// Nothing of a source is left open, or it could not be covered at all.
 const NO_WAY: &str =
-    "no translation in order of the source meets the demands: given translations overlap or cross a zone";
+    "no translation in order of the source meets the constraints: given translations overlap or cross a zone";
 
 impl<'a> Chain<'a> {
     /// Starts in order of the source.

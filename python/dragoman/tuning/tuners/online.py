@@ -8,10 +8,10 @@ from typing import Literal
 import numpy as np
 
 from dragoman._core import Learner
-from dragoman.config import closest
 from dragoman.engine import Engine
 from dragoman.errors import OptionError
 from dragoman.metrics.capability import AdjustableLevel
+from dragoman.options import closest
 from dragoman.tuning.learning import (
     LOSSES,
     NATIVE_LOSSES,

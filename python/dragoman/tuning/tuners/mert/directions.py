@@ -11,8 +11,8 @@ from typing import Literal, Protocol
 
 import numpy as np
 
-from dragoman.config import closest
 from dragoman.errors import OptionError
+from dragoman.options import closest
 from dragoman.tuning.tuners.mert.climb import Climb, Step
 from dragoman.tuning.tuners.mert.expected import ExpectedGain
 from dragoman.tuning.tuners.mert.surface import Direction

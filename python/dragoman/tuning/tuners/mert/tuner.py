@@ -9,9 +9,9 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from dragoman.config import closest
 from dragoman.engine import Engine, Serial, Shared
 from dragoman.errors import OptionError
+from dragoman.options import closest
 from dragoman.tuning.limits import Limits
 from dragoman.tuning.pool import Pool
 from dragoman.tuning.problem import BatchTuner

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from dragoman.config import build
 from dragoman.errors import OptionError
 from dragoman.metrics import METRICS, Bleu, Chrf, External, metric_from
+from dragoman.options import build
 
 
 def test_specs() -> None:

@@ -2,7 +2,7 @@
 
 The model is p(w | w') = p(c(w) | c(w')) p(w | c(w)); a sentence begins and ends with a boundary of its own class.
 
-    classes = clusters.train("train.en", classes=50)
+    classes = word_classes.train("train.en", classes=50)
     classes["house"]                    # 7, or None for a word that the text did not have
     classes.save("en.50.classes")       # `word TAB class` in byte order, as mkcls writes it
 

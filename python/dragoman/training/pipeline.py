@@ -14,14 +14,14 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from dragoman import align, clusters, corpus, lm, maxent, rules, toml
+from dragoman import alignment, corpus, lm, maxent, rules, toml, word_classes
 from dragoman._core import VERSION
-from dragoman.align import Links
+from dragoman.alignment import Links
 from dragoman.eflomal import align_with_eflomal
 from dragoman.errors import InputError, OptionError
 from dragoman.files import read_parallel, write_bytes, write_text
 from dragoman.model import MANIFEST, WEIGHTS, Model, Part, file_hash, seal
-from dragoman.steps import Made, Step, Workshop
+from dragoman.training.steps import Made, Step, Workshop
 
 __all__ = ["STEPS", "Options", "Step", "Trained", "train"]
 
@@ -43,7 +43,7 @@ class Options:
     corpus: corpus.Options = field(default_factory=corpus.Options)
     exclude: Sequence[str] = ()
     """Files (test sets) whose lines must not be in the training text."""
-    align: align.Options = field(default_factory=align.Options)
+    align: alignment.Options = field(default_factory=alignment.Options)
     aligner: str = "own"
     """own, or eflomal if it is installed."""
     alignments: str | None = None
@@ -241,15 +241,15 @@ class _Run:
             return [_LINKS], {"from": o.alignments}
         files = [_LINKS]
         if o.aligner == "eflomal":
-            alignment = align_with_eflomal(source, target)
+            found = align_with_eflomal(source, target)
         else:
-            aligner = align.train(source, target, o.align, lambda d, t: self.progress("align", d, t))
+            aligner = alignment.train(source, target, o.align, lambda d, t: self.progress("align", d, t))
             assert aligner.trained is not None  # just trained
-            alignment = aligner.trained
+            found = aligner.trained
             aligner.save(self.work / "aligner")
             files.append("aligner")
-        alignment.links(o.symmetrise).write(self.work / _LINKS)
-        return files, asdict(alignment.report)
+        found.links(o.symmetrise).write(self.work / _LINKS)
+        return files, asdict(found.report)
 
     def _rules(self) -> Made:
         o = self.options
@@ -296,7 +296,7 @@ class _Run:
         for side, text in zip(("source", "target"), self._sides, strict=True):
             if not self.options.classes:
                 break
-            counts = clusters.Counts(text)
+            counts = word_classes.Counts(text)
             for number in self.options.classes:
                 found = counts.train(number, seed=self.options.seed)
                 name = f"{side}.{number}.classes"
@@ -328,7 +328,7 @@ def _seal(folder: Path, o: Options, files: Sequence[str], made: dict[str, Any]) 
         tables=["rules"],
         parts=parts,
         initial=weights,
-        search={"distortion": 6},
+        search={"distortion_limit": 6},
         text=text,
         made=made,
         extra=files,
@@ -336,7 +336,7 @@ def _seal(folder: Path, o: Options, files: Sequence[str], made: dict[str, Any]) 
 
 
 def _text(o: corpus.Options) -> dict[str, Any]:
-    """What `dragoman.text.Preparation` reads."""
+    """What `dragoman.preprocess.Preparation` reads."""
     about = {"languages": o.languages, "tokenizers": o._tokenizers, "normalise": o.normalise, "case": o.case}
     cases = {"truecasers": list(_CASES)} if o.case == "truecase" else {}
     return {**about, **cases, "bars": "keep" if o.factored else o.bars, "factored": o.factored}

@@ -4,7 +4,7 @@ The aligner is a Bayesian chain of IBM 1, HMM and HMM with fertilities, sampled 
 independent samplers whose beliefs are averaged (Östling & Tiedemann 2016):
 
     source, target = read_parallel(["train.fr", "train.en"])
-    aligner = align.train(source, target)
+    aligner = alignment.train(source, target)
     links = aligner.trained.links("grow-diag-final-and")       # of the text it was trained on
     links = aligner.align(more_source, more_target).links()    # of any other
 

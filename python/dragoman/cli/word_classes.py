@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from dragoman import clusters
+from dragoman import word_classes
 from dragoman.cli.arguments import Command, as_json, seed_option
 from dragoman.cli.progress import counter
 from dragoman.cli.show import print_json, print_table
@@ -32,7 +32,7 @@ __all__ = ["classes"]
 @click.option("--starts", type=click.IntRange(0, 10_000), help="Runs over the frequent words; more take longer.")
 @click.option(
     "--iterations",
-    default=clusters.Options().iterations,
+    default=word_classes.Options().iterations,
     show_default=True,
     type=click.IntRange(min=0),
     help="Sweeps at the end, at most; it ends when no word moves.",
@@ -52,10 +52,10 @@ def classes(sizes: tuple[int, ...], as_json: bool, **options: Any) -> None:
     """
     if len(set(sizes)) > 1 and "{k}" not in options["out"]:
         raise OptionError(f"several numbers of classes need {{k}} in --out, found {options['out']}")
-    counts = clusters.Counts(options["text"], options["factor"])
+    counts = word_classes.Counts(options["text"], options["factor"])
     if counts.empty:
         click.echo(f"dragoman: {counts.empty} of {counts.sentences + counts.empty} lines are empty", err=True)
-    search = clusters.Options(starts=options["starts"], iterations=options["iterations"])
+    search = word_classes.Options(starts=options["starts"], iterations=options["iterations"])
     figures = [_train(counts, k, search, options) for k in dict.fromkeys(sizes)]
     if as_json:
         print_json({"words": counts.words, "tokens": counts.tokens, "classes": figures})
@@ -64,7 +64,9 @@ def classes(sizes: tuple[int, ...], as_json: bool, **options: Any) -> None:
     print_table(["file", "classes", "log-likelihood", "perplexity"], rows)
 
 
-def _train(counts: clusters.Counts, k: int, search: clusters.Options, options: dict[str, Any]) -> dict[str, Any]:
+def _train(
+    counts: word_classes.Counts, k: int, search: word_classes.Options, options: dict[str, Any]
+) -> dict[str, Any]:
     out = options["out"].replace("{k}", str(k))
     start, seen = time.perf_counter(), 0
     with counter("sweeps") as advance:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from dragoman import clusters
+from dragoman import word_classes
 from dragoman.files import read_text
 
 MKCLS = {("en", 20): -4.27911, ("en", 50): -4.04309, ("de", 20): -4.45015, ("de", 50): -4.14445}
@@ -40,8 +40,8 @@ def likelihood(lines: Sequence[str], classes: dict[str, int]) -> float:
 def test_at_least_as_good_as_mkcls(data: Path, language: str, k: int) -> None:
     path = data / "multi30k" / "tok" / f"train.{language}.gz"
     lines = read_text(path).to_list()
-    golden = clusters.Classes.load(data / "golden-classes" / f"multi30k.{language}.{k}.classes.gz")
-    counts = clusters.Counts(path)
+    golden = word_classes.Classes.load(data / "golden-classes" / f"multi30k.{language}.{k}.classes.gz")
+    counts = word_classes.Counts(path)
     tokens = counts.tokens + counts.sentences
     table = dict(zip(golden.words, golden.numbers.tolist(), strict=True))
     assert likelihood(lines, table) / tokens == pytest.approx(MKCLS[language, k], abs=1e-5)

@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dragoman import align
+from dragoman import alignment
 from dragoman.errors import InputError, OptionError
 from dragoman.types import Texts
 
 Cli = Callable[..., tuple[int, str, str]]
-QUICK = align.Options(samplers=2, sweeps=(2, 3, 4))
+QUICK = alignment.Options(samplers=2, sweeps=(2, 3, 4))
 
 
 def made(pairs: int, seed: int = 1) -> tuple[list[str], list[str], list[set[tuple[int, int]]]]:
@@ -45,23 +45,23 @@ def made(pairs: int, seed: int = 1) -> tuple[list[str], list[str], list[set[tupl
 def test_learns_a_made_language() -> None:
     source, target, gold = made(1500)
     seen: list[tuple[int, int]] = []
-    aligner = align.train(source, target, QUICK, lambda done, total: seen.append((done, total)))
+    aligner = alignment.train(source, target, QUICK, lambda done, total: seen.append((done, total)))
     assert seen == [(k, 9) for k in range(1, 10)]
-    truth = align.Gold(align.Links.of(gold), align.Links.of(gold))
+    truth = alignment.Gold(alignment.Links.of(gold), alignment.Links.of(gold))
     assert aligner.trained is not None
-    assert align.error_rate(aligner.trained.links("intersection"), truth) < 0.04
-    assert align.error_rate(aligner.trained.links(), truth) < 0.06
+    assert alignment.error_rate(aligner.trained.links("intersection"), truth) < 0.04
+    assert alignment.error_rate(aligner.trained.links(), truth) < 0.06
 
     source, target, gold = made(200, seed=2)
-    truth = align.Gold(align.Links.of(gold), align.Links.of(gold))
-    assert align.error_rate(aligner.align(source, target).links(), truth) < 0.06
+    truth = alignment.Gold(alignment.Links.of(gold), alignment.Links.of(gold))
+    assert alignment.error_rate(aligner.align(source, target).links(), truth) < 0.06
 
 
 def test_save_and_load(tmp_path: Path) -> None:
     source, target, _ = made(300)
-    aligner = align.train(source, target, QUICK)
+    aligner = alignment.train(source, target, QUICK)
     aligner.save(tmp_path / "a.zst")
-    again = align.Aligner.load(tmp_path / "a.zst")
+    again = alignment.Aligner.load(tmp_path / "a.zst")
     assert again.trained is None
     first, second = (a.align(source, target).links() for a in (aligner, again))
     assert np.array_equal(first.source, second.source) and np.array_equal(first.starts, second.starts)
@@ -70,28 +70,28 @@ def test_save_and_load(tmp_path: Path) -> None:
     assert alone[0] == second[7]
     (tmp_path / "bad").write_bytes(b"DRGALIGN\x09\x00\x00\x00")
     with pytest.raises(InputError, match="version 1, found 9"):
-        align.Aligner.load(tmp_path / "bad")
+        alignment.Aligner.load(tmp_path / "bad")
 
 
 def test_links(tmp_path: Path) -> None:
-    links = align.Links.of([[(1, 0), (0, 0), (1, 0)], [], [(3, 4)]])
+    links = alignment.Links.of([[(1, 0), (0, 0), (1, 0)], [], [(3, 4)]])
     assert (len(links), links[0], links[-1]) == (3, [(0, 0), (1, 0)], [(3, 4)])
     with pytest.raises(IndexError):
         links[3]
     links.write(tmp_path / "l.gz")
-    again = align.Links.read(tmp_path / "l.gz")
+    again = alignment.Links.read(tmp_path / "l.gz")
     assert [again[k] for k in range(3)] == [links[k] for k in range(3)]
     with pytest.raises(InputError, match=r"l\.gz:3: expected links between 2 source and 5 target words"):
-        align.Links.read(tmp_path / "l.gz", (Texts(["a b", "", "a b"]), Texts(["x", "", "a b c d e"])))
+        alignment.Links.read(tmp_path / "l.gz", (Texts(["a b", "", "a b"]), Texts(["x", "", "a b c d e"])))
     with pytest.raises(OptionError):
-        align.Links.of([[(-1, 0)]])
-    wrong = align.Links(np.array([0, 5]), links.source, links.target)
+        alignment.Links.of([[(-1, 0)]])
+    wrong = alignment.Links(np.array([0, 5]), links.source, links.target)
     with pytest.raises(OptionError, match="starts that rise"):
-        align.symmetrise(wrong, links)
+        alignment.symmetrise(wrong, links)
     with pytest.raises(OptionError, match="as many pairs"):
-        align.symmetrise(align.Links.of([[]]), links)
+        alignment.symmetrise(alignment.Links.of([[]]), links)
     with pytest.raises(OptionError, match="expected a method"):
-        align.symmetrise(links, links, "grow")
+        alignment.symmetrise(links, links, "grow")
 
 
 @pytest.mark.parametrize(
@@ -100,14 +100,14 @@ def test_links(tmp_path: Path) -> None:
 )
 def test_options(options: dict[str, Any]) -> None:
     with pytest.raises(OptionError):
-        align.train(["a"], ["b"], align.Options(**options))
+        alignment.train(["a"], ["b"], alignment.Options(**options))
 
 
 def test_text_that_cannot_be_trained_on() -> None:
     with pytest.raises(OptionError, match="as many target lines"):
-        align.train(["a", "b"], ["c"])
+        alignment.train(["a", "b"], ["c"])
     with pytest.raises(OptionError, match="words on both sides"):
-        align.train(["a", ""], ["", "b"])
+        alignment.train(["a", ""], ["", "b"])
 
 
 def test_command_line(cli: Cli, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dragoman import clusters
+from dragoman import word_classes
 from dragoman.errors import InputError, OptionError
 
 Cli = Callable[..., tuple[int, str, str]]
@@ -35,7 +35,7 @@ def likelihood(lines: Sequence[str], classes: dict[str, int]) -> float:
 
 
 def test_train(tmp_path: Path) -> None:
-    found = clusters.train(TEXT, classes=5)
+    found = word_classes.train(TEXT, classes=5)
     table = dict(zip(found.words, found.numbers.tolist(), strict=True))
     assert len({table[word] for word in "bcdef"}) == 1
     assert table["sees"] == table["eats"] != table["the"]
@@ -44,15 +44,15 @@ def test_train(tmp_path: Path) -> None:
     assert found.tokens == 7 * len(TEXT) and found.perplexity == pytest.approx(math.exp(-found.mean))
     (tmp_path / "text").write_text("\n".join(TEXT) + "\n\n")
     seen: list[int] = []
-    again = clusters.train(tmp_path / "text", classes=5, threads=1, progress=seen.append)
+    again = word_classes.train(tmp_path / "text", classes=5, threads=1, progress=seen.append)
     assert np.array_equal(again.numbers, found.numbers) and again.likelihood == found.likelihood
     assert seen == sorted(seen)
 
 
 def test_files(tmp_path: Path) -> None:
-    found = clusters.train(TEXT, classes=3)
+    found = word_classes.train(TEXT, classes=3)
     found.save(tmp_path / "c.xz")
-    again = clusters.Classes.load(tmp_path / "c.xz")
+    again = word_classes.Classes.load(tmp_path / "c.xz")
     assert again.words == found.words and np.array_equal(again.numbers, found.numbers)
     assert again["the"] == found["the"] and again["never"] is None and len(again) == 10
     assert again.apply(["the never", ""]).to_list() == [f"{found['the']} 1", ""]
@@ -60,33 +60,33 @@ def test_files(tmp_path: Path) -> None:
         _ = again.mean
     (tmp_path / "bad").write_text("a\t2\nb\n")
     with pytest.raises(InputError, match="bad:2: expected a word, a tab"):
-        clusters.Classes.load(tmp_path / "bad")
+        word_classes.Classes.load(tmp_path / "bad")
     with pytest.raises(OptionError, match="not negative"):
-        clusters.Classes.of({"a": -1})
+        word_classes.Classes.of({"a": -1})
 
 
 def test_options() -> None:
     with pytest.raises(OptionError, match="no negative"):
-        clusters.Options(starts=-1)
+        word_classes.Options(starts=-1)
     wrongs: list[dict[str, Any]] = [{"classes": 0}, {"classes": -1}, {"seed": -1}, {"factor": -1}, {"threads": -2}]
     for wrong in wrongs:
         with pytest.raises(OptionError):
-            clusters.train(TEXT, **wrong)
+            word_classes.train(TEXT, **wrong)
     with pytest.raises(OptionError, match="found none"):
-        clusters.train(["", " "])
+        word_classes.train(["", " "])
     with pytest.raises(ZeroDivisionError):
 
         def stop(_done: int) -> None:
             raise ZeroDivisionError
 
-        clusters.Counts([" ".join(f"w{k * k % 9973}" for k in range(60_000))]).train(200, progress=stop)
+        word_classes.Counts([" ".join(f"w{k * k % 9973}" for k in range(60_000))]).train(200, progress=stop)
 
 
 def test_factors() -> None:
-    found = clusters.train(["a|X b|Y", "c|X d|Y"], classes=2, factor=1)
+    found = word_classes.train(["a|X b|Y", "c|X d|Y"], classes=2, factor=1)
     assert found.words.to_list() == ["X", "Y"]
     with pytest.raises(InputError, match="text:1: expected tokens with a factor number 2"):
-        clusters.train(["a|X"], factor=2)
+        word_classes.train(["a|X"], factor=2)
 
 
 def test_command_line(cli: Cli, tmp_path: Path) -> None:
@@ -95,7 +95,7 @@ def test_command_line(cli: Cli, tmp_path: Path) -> None:
     code, text, err = cli("classes", "--text", tmp_path / "text", "--classes", "2", "5", "--out", out, "--json")
     figures = json.loads(text)
     assert code == 0 and [f["k"] for f in figures["classes"]] == [2, 5] and "1 of 73 lines are empty" in err
-    assert clusters.Classes.load(tmp_path / "c.5")["the"] is not None
+    assert word_classes.Classes.load(tmp_path / "c.5")["the"] is not None
     lines = (tmp_path / "c.2").read_bytes().splitlines()
     assert lines == sorted(lines) and {line.split(b"\t")[1] for line in lines} == {b"2", b"3"}
     assert cli("classes", "--text", tmp_path / "text", "--classes", "2", "5", "--out", tmp_path / "x")[0] == 1

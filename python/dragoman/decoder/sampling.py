@@ -1,6 +1,6 @@
 """Translating by sampling: annealed search, samples of the model, and features of whole texts.
 
->>> from dragoman.decode import Decoder                                       # doctest: +SKIP
+>>> from dragoman.decoder import Decoder                                       # doctest: +SKIP
 >>> sampled(Decoder("model"), ["ein haus"]).texts.to_list()                   # doctest: +SKIP
 ['a house']
 """
@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple, Protocol
 
 from dragoman._core import sample_translations
-from dragoman.decode import Decoder
+from dragoman.decoder.decoder import Decoder
 from dragoman.errors import OptionError
 from dragoman.types import Candidates, Texts, Weights
 

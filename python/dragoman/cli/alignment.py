@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import click
 
-from dragoman import align as words
+from dragoman import alignment as words
 from dragoman.cli.arguments import Command, as_json, seed_option
 from dragoman.cli.progress import bar
 from dragoman.cli.show import print_json, print_table

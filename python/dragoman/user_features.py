@@ -5,7 +5,7 @@ all options in arrays. A state feature is a function under `@state_feature`; it 
 
     decoder = Decoder("model", extra=[Lengths(), repetition], weights=...)
 
-`docs/own-features.md` teaches both, and `dragoman.testing.check_feature` checks yours.
+`docs/user-features.md` teaches both, and `dragoman.testing.check_feature` checks yours.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
-from dragoman.config import closest
 from dragoman.errors import DragomanError, InputError, OptionError
+from dragoman.options import closest
 from dragoman.types import F64, I64, U32, Names
 
 __all__ = ["GIVEN", "STEP", "UNKNOWN", "Options", "RuleFeature", "Sparse", "StateFeature", "load", "state_feature"]

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman.align import METHODS, Gold, Links, score, symmetrise
+from dragoman.alignment import METHODS, Gold, Links, score, symmetrise
 
 Link = tuple[int, int]
 NEXT = [(0, -1), (-1, 0), (0, 1), (1, 0), (-1, -1), (1, -1), (-1, 1), (1, 1)]

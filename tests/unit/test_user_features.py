@@ -15,15 +15,15 @@ import numpy as np
 import pytest
 from tests.runs import Judged, Plan, tune_source
 
-from dragoman import lm, own, rules, weights
-from dragoman.decode import Decoder, DecoderSource, Demands, Search
+from dragoman import lm, rules, user_features, weights
+from dragoman.decoder import Constraints, Decoder, DecoderSource, Search
 from dragoman.errors import OptionError
 from dragoman.metrics import Bleu
 from dragoman.model import Model, Part, seal
-from dragoman.own import Options, Sparse, StateFeature, state_feature
 from dragoman.testing import LawBroken, check_feature
 from dragoman.tuning import Mert, Mira, Online, Pro, Tuner
 from dragoman.types import Weights
+from dragoman.user_features import Options, Sparse, StateFeature, state_feature
 
 Cli = Callable[..., tuple[int, str, str]]
 TABLE = [
@@ -81,15 +81,15 @@ class Lengths:
 
 def test_rule_feature_sees_all_options(model: Model) -> None:
     feature = Lengths()
-    decoder = Decoder(model, extra=[feature], search=Search(options=1))
-    demands = [Demands(given=[(2, 3, "stands there", -0.5)], exclusive=False)]
-    decoder.nbest(["das quux klein"], 5, demands=demands)
+    decoder = Decoder(model, extra=[feature], search=Search(table_limit=1))
+    constraints = [Constraints(given=[(2, 3, "stands there", -0.5)], exclusive=False)]
+    decoder.nbest(["das quux klein"], 5, constraints=constraints)
     (seen,) = feature.seen
     pairs = {(seen.source(i), seen.target(i), int(seen.origins[i])) for i in range(len(seen))}
     assert pairs == {
         *((s, t, 0) for s, t, _, _ in TABLE if s in {"das", "klein"}),
-        ("quux", "quux", own.UNKNOWN),
-        ("klein", "stands there", own.GIVEN),
+        ("quux", "quux", user_features.UNKNOWN),
+        ("klein", "stands there", user_features.GIVEN),
     }
     for i in range(len(seen)):
         if seen.origins[i] == 0:
@@ -126,14 +126,14 @@ def test_rule_feature_counts_everywhere(model: Model) -> None:
 
 def test_rule_feature_takes_part_in_the_choice_of_options(model: Model) -> None:
     # One option a span: without its weight `the` is best; with it, the longest.
-    plain = Decoder(model, extra=[Lengths()], search=Search(options=1))
+    plain = Decoder(model, extra=[Lengths()], search=Search(table_limit=1))
     assert plain.translate(["das"]) == ["the"]
-    eager = Decoder(model, extra=[Lengths()], search=Search(options=1), weights=weighted(model, Words=9.0))
+    eager = Decoder(model, extra=[Lengths()], search=Search(table_limit=1), weights=weighted(model, Words=9.0))
     assert eager.translate(["das"]) == ["the the"]
 
 
 def test_a_feature_without_weight_changes_nothing(model: Model) -> None:
-    for search in (Search(), Search(options=2), Search(options=1, pops=0)):
+    for search in (Search(), Search(table_limit=2), Search(table_limit=1, pop_limit=0)):
         plain = Decoder(model, search=search).nbest(LINES, 20, distinct=False)
         extra = Decoder(model, search=search, extra=[Lengths()]).nbest(LINES, 20, distinct=False)
         assert plain.texts == extra.texts and plain.totals is not None
@@ -253,7 +253,9 @@ def test_state_feature_counts_everywhere(model: Model) -> None:
 def test_state_feature_keeps_hypotheses_apart(model: Model) -> None:
     """With all of its state, the search finds the best of all derivations, listed one by one."""
     weights = weighted(model, Repeat=4.0)
-    decoder = Decoder(model, extra=[repetition], weights=weights, search=Search(pops=0, distortion=0, options=0))
+    decoder = Decoder(
+        model, extra=[repetition], weights=weights, search=Search(pop_limit=0, distortion_limit=0, table_limit=0)
+    )
     lists = decoder.nbest([LINES[3]], 1_000_000, distinct=False)
     assert lists.totals is not None
     scores = lists.features.dot(weights)
@@ -316,7 +318,7 @@ def test_a_sparse_weight_decides(model: Model) -> None:
 def test_from_the_command_line(model: Model, cli: Cli, tmp_path: Path) -> None:
     mine = tmp_path / "mine.py"
     mine.write_text(
-        "import numpy as np\nfrom dragoman.own import state_feature\n"
+        "import numpy as np\nfrom dragoman.user_features import state_feature\n"
         "class Longer:\n    name, names = 'Longer', ('Longer',)\n    def score(self, options):\n"
         "        return options.lengths - (options.spans[:, 1] - options.spans[:, 0])\n"
         "@state_feature(bytes=0, names=['Phrases'])\ndef phrases(previous, state, target, step, values):\n"
@@ -475,5 +477,5 @@ def test_the_vocabulary_of_the_decoder_is_that_of_the_features(model: Model) -> 
     (seen,) = feature.seen
     word = decoder.vocabulary.get("the")
     assert word is not None and seen.word(word) == "the"
-    own_word = seen.target_words[seen.target_starts[:-1][seen.origins == own.UNKNOWN]]
+    own_word = seen.target_words[seen.target_starts[:-1][seen.origins == user_features.UNKNOWN]]
     assert own_word >= len(decoder.vocabulary) and seen.word(int(own_word[0])) == "quux"

@@ -7,9 +7,9 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from dragoman.config import closest
 from dragoman.corpus import Truecaser, normalise, recase
 from dragoman.errors import OptionError
+from dragoman.options import closest
 from dragoman.tokenizers import BAR, make
 
 __all__ = ["Preparation"]

@@ -1,0 +1,129 @@
+"""A decoder with a text, as what tuners draw from: lists, lattices, chains."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+
+from dragoman._core import NativeMetric, SampleRanker
+from dragoman.decoder.decoder import Decoder, as_texts
+from dragoman.metrics.capability import require
+from dragoman.tuning.loops.chains import Pace, Ranked
+from dragoman.tuning.tuners.samplerank import SampleRank
+from dragoman.types import F64, Candidates, Features, Hypotheses, Lattices, Metric, Names, Texts, Weights
+
+__all__ = ["DecoderRanker", "DecoderSource"]
+
+
+class DecoderSource:
+    """A text and a decoder as a source of candidates for tuning: lists are made anew under the weights of each call."""
+
+    def __init__(
+        self, decoder: Decoder, lines: Sequence[str] | Texts, size: int = 200, *, distinct: bool = True
+    ) -> None:
+        self.decoder, self.lines, self.size, self.distinct = decoder, as_texts(lines), size, distinct
+
+    @property
+    def names(self) -> Names:
+        """The decoder's."""
+        return self.decoder.names
+
+    def __len__(self) -> int:
+        return len(self.lines)
+
+    def candidates(self, sentences: Sequence[int], weights: Weights, threads: int | None = None) -> Candidates:
+        """The n-best lists of some lines."""
+        numbers = np.asarray(sentences, dtype=np.int64)
+        settings = replace(self.decoder._settings(), size=self.size, distinct=self.distinct, features=True)
+        found = self.decoder._run(self.lines.take(numbers), weights, settings, None, threads=threads)
+        return replace(found, ids=Texts([str(number) for number in numbers]))
+
+    def lattices(
+        self, sentences: Sequence[int], weights: Weights, density: float = 0.0, threads: int | None = None
+    ) -> Lattices:
+        """The recombined search graphs of some lines with all features, in columns.
+
+        `density` keeps that many arcs for each source word, those on the best paths (Sixtus & Ortmanns 1999).
+        """
+        decoder, numbers = self.decoder, np.asarray(sentences, dtype=np.int64)
+        found = decoder._system.lattices(
+            self.lines.take(numbers), decoder._native_weights(weights), decoder._settings(), density,
+            threads or decoder.threads,
+        )  # fmt: skip
+        ids = Texts([str(number) for number in numbers])
+        features = Features(self.names, found.rows, found.features, found.values)
+        return Lattices(ids, found.nodes, found.starts, found.tails, found.heads, found.texts, features)
+
+    @property
+    def weights(self) -> Weights:
+        """The decoder's own: where tuning starts, unless told otherwise."""
+        return self.decoder.weights
+
+    def unknown(self, names: Names) -> str | None:
+        """The first of some names that no feature of this system can have."""
+        return self.decoder._system.unknown(names)
+
+    def best(self, weights: Weights, threads: int | None = None) -> Hypotheses:
+        """The best translation of every line."""
+        settings = self.decoder._settings()
+        return Hypotheses.one_each(self.decoder._run(self.lines, weights, settings, None, threads=threads).texts)
+
+    def ranker(self, references: Sequence[Sequence[str]], metric: Metric) -> DecoderRanker:
+        """The text with its references, ready for SampleRank."""
+        return DecoderRanker(self.decoder, self.lines, references, require(metric, "incremental", "SampleRank"))
+
+
+@dataclass(frozen=True)
+class _Ranking(SampleRank):
+    """All that an epoch of SampleRank wants, as the native side reads it."""
+
+    distortion_limit: int = 6
+    table_limit: int = 20
+    drop_unknown: bool = False
+    seed: int = 0
+    first: int = 0
+    """The number of the first chain's random stream."""
+    threads: int | None = None
+
+
+class DecoderRanker:
+    """A text whose derivations can be sampled, with its references."""
+
+    def __init__(
+        self, decoder: Decoder, lines: Texts, references: Sequence[Sequence[str]], metric: NativeMetric
+    ) -> None:
+        self.decoder = decoder
+        self._made = decoder, lines, references, metric
+        self._native = SampleRanker(decoder._system, lines, [list(texts) for texts in references], metric)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return DecoderRanker, self._made
+
+    def epoch(
+        self,
+        weights: Weights,
+        start: F64,
+        pace: Pace,
+        fixed: Sequence[int],
+        shards: Sequence[Sequence[Sequence[int]]],
+        tuner: SampleRank,
+        seed: int,
+        first: int,
+        threads: int | None = None,
+    ) -> Ranked:
+        """One epoch of all chains; options are chosen under `weights`, and `start` is where chains begin."""
+        search = self.decoder.search
+        ranking = _Ranking(
+            **{f.name: getattr(tuner, f.name) for f in fields(SampleRank)},
+            distortion_limit=search.distortion_limit, table_limit=search.table_limit, drop_unknown=search.drop_unknown,
+            seed=seed, first=first, threads=threads or self.decoder.threads,
+        )  # fmt: skip
+        dealt = [[list(batch) for batch in shard] for shard in shards]
+        ready = self.decoder._native_weights(weights)
+        (mixed, collected, squares, information), figures = self._native.epoch(
+            ready, start, pace, list(fixed), dealt, ranking
+        )
+        return Ranked(mixed, collected, squares, information, figures)
