@@ -135,7 +135,7 @@ def test_compare_replications(files: Path, cli: Cli) -> None:
         (["compare", "good", "--refs", "ref"], 2, "at least 2 output files"),
         (["compare", "good", "good", "--refs", "ref"], 2, "same name"),
         (["compare", "good", "b=nothing*", "--refs", "ref"], 1, "nothing*: no such file"),
-        (["scor"], 2, "No such command 'scor'"),
+        (["scor"], 2, "no such command `scor`; did you mean score?"),
     ],
 )
 def test_errors(

@@ -181,7 +181,7 @@ def test_missing_and_foreign_files(model: Path, tmp_path: Path) -> None:
         ("table = 0\ncolumns", "table = 3\ncolumns", "no rule table 3"),
         ('model = "hier"', 'model = "wbe"', "no column `wbe.previous.M`"),
         ('top = "stack"', 'top = "heap"', "top must be phrase or stack"),
-        ("distortion_limit = 4", "distorsion_limit = 4", "unknown search setting `distorsion_limit`"),
+        ("distortion_limit = 4", "distorsion_limit = 4", "search settings: unknown option `distorsion_limit`"),
         ("distortion_limit = 4", 'distortion_limit = "far"', "distortion_limit must be a whole number"),
         ("bytes =", "size =", "every entry of `files` needs"),
     ],

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
+import threading
 from importlib import import_module
-from typing import Any
+from types import FrameType
+from typing import NoReturn
 
 import click
 
 from dragoman._core import VERSION
-from dragoman.cli.arguments import Command
+from dragoman.cli.arguments import Command, Commands
+from dragoman.cli.messages import messages
 from dragoman.errors import DragomanError
 
 __all__ = ["main", "run"]
@@ -38,11 +42,12 @@ _COMMANDS = {
     "detokenize": "corpus",
     "truecase": "corpus",
     "demo": "demo",
+    "options": "listing",
 }
 """The module in `dragoman.cli` that has each command: it is imported when the command is asked for."""
 
 
-class _Commands(click.Group):
+class _Commands(Commands):
     """Commands that are imported on use, so that each starts as fast as what it needs itself."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -57,13 +62,22 @@ class _Commands(click.Group):
         return found if isinstance(found, click.Command) else None
 
 
-@click.group(cls=_Commands, context_settings=_HELP, epilog="Exit codes: 0 done, 1 bad input, 2 wrong usage.")
-@click.version_option(VERSION, prog_name="dragoman")
+_CODES = """Exit codes: 0 done, 1 bad input, 2 wrong usage, 130 interrupted (Ctrl-C), 143 stopped (SIGTERM). What was
+interrupted goes on where it was if the same command is given again."""
+
+
+@click.group(cls=_Commands, context_settings=_HELP, epilog=_CODES)
+@click.version_option(VERSION, "--version", "-V", prog_name="dragoman")
 def dragoman() -> None:
     """Feature-rich statistical machine translation on plain CPUs.
 
+    \b
+    dragoman train --src train.de --tgt train.en --out model
+    dragoman tune --model model --src dev.de --refs dev.en --out tuned
+    dragoman translate --model model --weights tuned/weights.toml < test.de
+
     Results go to standard output (a table, or JSON with --json), messages and progress to standard error.
-    Files may be packed (.gz, .zst, .xz); - is the standard stream.
+    Files may be compressed (.gz, .zst, .xz); - is the standard stream.
     """
 
 
@@ -84,27 +98,42 @@ def main(arguments: list[str] | None = None) -> None:
     sys.exit(run(arguments))
 
 
+class _Stopped(BaseException):
+    """The process was asked to end (SIGTERM)."""
+
+
+def _stop(_signal: int, _frame: FrameType | None) -> NoReturn:
+    raise _Stopped
+
+
 def run(arguments: list[str] | None) -> int:
     """Runs the command line and gives its exit code; errors are told on standard error."""
-    options: dict[str, Any] = {"prog_name": "dragoman", "standalone_mode": False}
     try:
-        result = dragoman.main(arguments, **options)
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGTERM, _stop)
+        result = dragoman.main(arguments, prog_name="dragoman", standalone_mode=False)
         sys.stdout.flush()
-    except DragomanError as error:
-        click.echo(f"dragoman: {error}", err=True)
-        return 1
-    except click.UsageError as error:
-        error.show()
-        return 2
-    except click.ClickException as error:
-        error.show()
-        return 1
-    except click.Abort:
-        click.echo("dragoman: interrupted", err=True)
-        return 130
+        return result if isinstance(result, int) else 0
+    except (DragomanError, click.ClickException, click.Abort, _Stopped) as error:
+        return _explained(error)
     except (BrokenPipeError, SystemExit):
         # The reader (head, less) has seen enough, which click tells by SystemExit. That is no failure; and Python
         # must not complain when it flushes at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
-    return result if isinstance(result, int) else 0
+    finally:
+        messages.close()
+
+
+def _explained(error: BaseException) -> int:
+    """Says what went wrong; the exit code."""
+    if isinstance(error, click.ClickException):
+        error.show()
+        return 2 if isinstance(error, click.UsageError) else 1
+    if isinstance(error, DragomanError):
+        messages.error(str(error))
+        return 1
+    stopped = isinstance(error, _Stopped)
+    what = "stopped" if stopped else "interrupted"
+    messages.error(f"{what}: the same command goes on where it was, if it can be resumed")
+    return 143 if stopped else 130

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -18,15 +17,16 @@ import numpy as np
 from dragoman import nbest, weights
 from dragoman.cli import mcmc
 from dragoman.cli.arguments import Command, as_json, own_option
+from dragoman.cli.declared import takes
 from dragoman.cli.progress import counter
 from dragoman.cli.show import print_json, print_table
-from dragoman.decoder import Constraints, Decoder, Derivation
+from dragoman.decoder import Constraints, Decoder, Derivation, Search
 from dragoman.errors import InputError
 from dragoman.files import Lines, read_text
 from dragoman.metrics import METRICS
 from dragoman.model import Model
 from dragoman.moses import cached, convert
-from dragoman.options import build
+from dragoman.options import build, made
 from dragoman.reranking import mbr
 from dragoman.types import Candidates, Metric
 from dragoman.user_features import load
@@ -42,31 +42,6 @@ class _Line(msgspec.Struct, forbid_unknown_fields=True):
     exclusive: bool = True
     walls: list[int] = []
     zones: list[tuple[int, int]] = []
-
-
-def _search_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The fields of `Search` as options; what is not given stays as the model wants it."""
-    options = [
-        click.option("--stack-size", type=click.IntRange(min=1), help="Hypotheses that each stack keeps."),
-        click.option(
-            "--pop-limit", type=click.IntRange(min=0), help="Hypotheses that each stack takes, best first; 0 takes all."
-        ),
-        click.option("--threshold", type=float, help="Drop hypotheses worse than the best by more than this."),
-        click.option(
-            "--distortion-limit", type=click.IntRange(min=-1), help="Words a jump may skip; 0 monotone, -1 no limit."
-        ),
-        click.option(
-            "--table-limit", type=click.IntRange(min=0), help="Translations kept for a source phrase; 0 keeps all."
-        ),
-        click.option("--drop-unknown", is_flag=True, default=None, help="Leave unknown words out instead of copying."),
-        click.option("--deadline", type=float, help="Seconds for a sentence; then the search goes on greedily."),
-        click.option(
-            "--markup", is_flag=True, default=None, help="Read <n translation=...>, <wall/>, <zone> in the input."
-        ),
-    ]
-    for option in reversed(options):
-        command = option(command)
-    return command
 
 
 @click.command(cls=Command)
@@ -86,7 +61,7 @@ def _search_options(command: Callable[..., Any]) -> Callable[..., Any]:
 )
 @click.option("--tokenized", is_flag=True, help="Take and give words between blanks, as the model has them.")
 @click.option("--threads", type=click.IntRange(min=1), help="Default: all cores.")
-@_search_options
+@takes(Search, into="search", section="Search", without=["memory"])
 @mcmc.mcmc_options
 @click.option("--nbest", "size", type=click.IntRange(1, 100_000), default=1, help="Translations of each sentence.")
 @click.option("--nbest-out", metavar="FILE", help="Where the n-best list goes (Moses' form, or .jsonl).")
@@ -123,7 +98,8 @@ def translate(
     mbr_scale: float,
     explain: bool,
     as_json: bool,
-    **search: Any,
+    search: dict[str, Any],
+    **sampling: Any,
 ) -> None:
     """Translate text.
 
@@ -140,7 +116,6 @@ def translate(
     _check_combination(
         size, nbest_out, mbr_metric, {"--explain": explain, "--lattice-out": lattice_out, "--target": target}
     )
-    sampling = {name: search.pop(name) for name in mcmc.NAMES}
     by_sampling = mcmc.asked(
         sampling, {"--explain": explain, "--lattice-out": lattice_out, "--target": target, "--jsonl": jsonl}
     )
@@ -225,8 +200,7 @@ def _decoder(
     extra = [feature for spec in own for feature in load(spec)]
     loaded = weights.load(weights_file) if weights_file else None
     decoder = Decoder(opened, weights=loaded, features=features, threads=threads, extra=extra)
-    given = {name: value for name, value in search.items() if value is not None}
-    decoder.search = replace(decoder.search, **given)
+    decoder.search = made(Search, search, base=decoder.search)
     return decoder
 
 

@@ -28,7 +28,7 @@ from dragoman.decoder.search import Search, Settings
 from dragoman.errors import OptionError
 from dragoman.features import extended
 from dragoman.model import Model
-from dragoman.options import closest
+from dragoman.options import closest, made
 from dragoman.preprocess import Preparation
 from dragoman.types import F64, Candidates, Features, Names, Texts, Weights
 from dragoman.user_features import RuleFeature, StateFeature
@@ -327,11 +327,7 @@ def as_texts(lines: Sequence[str] | Texts) -> Texts:
 
 
 def _wanted(model: Model) -> Search:
-    known = {f.name for f in fields(Search)}
-    for name in model.search:
-        if name not in known:
-            raise OptionError(f"{model.folder}: unknown search setting `{name}`; {closest(name, known)}")
-    return Search(**model.search)
+    return made(Search, model.search, what=f"{model.folder}: search settings")
 
 
 def _named(names: Names, rows: Sequence[tuple[int, float]]) -> dict[str, float]:
