@@ -15,45 +15,72 @@ import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, NamedTuple, Protocol, runtime_checkable
 
+from dragoman import registry
 from dragoman.errors import OptionError
 from dragoman.model import Model, Option, Part
-from dragoman.options import build, closest
+from dragoman.options import check, closest, option
+from dragoman.user_features import RuleFeature, StateFeature
 
-__all__ = ["ABOUT", "SETS", "escaped", "extended", "in_names", "parse"]
+__all__ = ["ABOUT", "FeatureSet", "Parsed", "escaped", "extended", "files_of", "in_names", "parse", "parsed"]
+
+
+@runtime_checkable
+class FeatureSet(Protocol):
+    """A set of sparse features, as a frozen dataclass of options."""
+
+    def part(self, folder: Path | None) -> Part:
+        """What the model's description says of it; files of the model are looked for in `folder`."""
+        ...
+
+
+def _only() -> str:
+    made: str = option("", help="A file of names, one a line: no others fire.", metavar="FILE")
+    return made
+
+
+def _min_count() -> float:
+    made: float = option(0.0, help="Rules seen less often fire nothing.", min=0)
+    return made
 
 
 @dataclass(frozen=True, slots=True)
-class _Rules:
-    """Sets that need no more than a rule."""
+class _Set:
+    """What all sets share."""
+
+    def __post_init__(self) -> None:
+        check(self, f"feature set {type(self).__name__}")
+
+
+@dataclass(frozen=True, slots=True)
+class Rules(_Set):
+    """PT: each rule. Sets that need no more than a rule have the same options."""
 
     kind: ClassVar[str] = "pt"
-    min_count: float = 0.0
-    """Rules seen less often fire nothing."""
-    only: str = ""
-    """A file of names, one a line: no others fire."""
+    min_count: float = _min_count()
+    only: str = _only()
 
     def part(self, _folder: Path | None) -> Part:
         """What the model's description says of it."""
         return Part(self.kind, self.kind, _given(min_count=self.min_count, only=_path(self.only)))
 
 
-class _Orientations(_Rules):
+class Orientations(Rules):
     """LO."""
 
     __slots__ = ()
     kind = "lo"
 
 
-class _Pairs(_Rules):
+class WordPairs(Rules):
     """Word pairs."""
 
     __slots__ = ()
     kind = "wp"
 
 
-class _Insertions(_Rules):
+class Insertions(Rules):
     """Insertions."""
 
     __slots__ = ()
@@ -61,13 +88,12 @@ class _Insertions(_Rules):
 
 
 @dataclass(frozen=True, slots=True)
-class _Clusters:
+class Alignments(_Set):
     """AL."""
 
-    inserted: bool = False
-    """Fires on target words without a link, too."""
-    min_count: float = 0.0
-    only: str = ""
+    inserted: bool = option(False, help="Fire on target words without a link, too.")
+    min_count: float = _min_count()
+    only: str = _only()
 
     def part(self, _folder: Path | None) -> Part:
         """What the model's description says of it."""
@@ -75,10 +101,10 @@ class _Clusters:
 
 
 @dataclass(frozen=True, slots=True)
-class _Bigrams:
+class TargetBigrams(_Set):
     """Target bigrams."""
 
-    only: str = ""
+    only: str = _only()
 
     def part(self, _folder: Path | None) -> Part:
         """What the model's description says of it."""
@@ -86,14 +112,14 @@ class _Bigrams:
 
 
 @dataclass(frozen=True, slots=True)
-class _Boundary:
+class PhraseBoundaries(_Set):
     """Phrase boundaries."""
 
-    classes: int = 50
-    """Number of word classes of the target; the model has them as target.50.classes."""
-    tags: str = ""
-    """A file of words and their tags, a tab between them; used instead of classes."""
-    only: str = ""
+    classes: int = option(
+        50, help="Number of word classes of the target; the model has them as target.50.classes.", min=1
+    )
+    tags: str = option("", help="A file of words and their tags, a tab between them; used instead of classes.")
+    only: str = _only()
 
     def part(self, folder: Path | None) -> Part:
         """What the model's description says of it."""
@@ -104,13 +130,12 @@ class _Boundary:
 
 
 @dataclass(frozen=True, slots=True)
-class _Bins:
+class Bins(_Set):
     """Count and length bins; links between frequent words."""
 
-    words: int = 0
-    """Most frequent words of each side whose links fire; 0 is none."""
-    min_count: float = 0.0
-    only: str = ""
+    words: int = option(0, help="Most frequent words of each side whose links fire; 0 is none.", min=0)
+    min_count: float = _min_count()
+    only: str = _only()
 
     def part(self, folder: Path | None) -> Part:
         """What the model's description says of it."""
@@ -122,27 +147,22 @@ class _Bins:
 
 
 @dataclass(frozen=True, slots=True)
-class _SparseHrm:
+class SparseHrm(_Set):
     """Sparse HRM."""
 
-    words: int = 80
-    """Most frequent words of each side that are symbols of their own; 0 is none."""
-    classes: str = "50+20"
-    """Numbers of word classes, with `+` between them; 0 is none."""
-    only: str = ""
+    words: int = option(80, help="Most frequent words of each side that are symbols of their own; 0 is none.", min=0)
+    classes: tuple[int, ...] = option((50, 20), help="Numbers of word classes, with + between them; 0 is none.", min=0)
+    only: str = _only()
 
     def part(self, folder: Path | None) -> Part:
         """What the model's description says of it."""
         kinds = [(f"w{self.words}", "words")] if self.words else []
-        for size in filter(None, self.classes.split("+")):
-            if not size.isdigit():
-                raise OptionError(f"feature set sparse-hrm: classes must be numbers like 50+20, found `{self.classes}`")
-            kinds += [(f"c{int(size)}", f"{int(size)}.classes")] if int(size) else []
+        kinds += [(f"c{size}", f"{size}.classes") for size in self.classes if size]
         names = [name for name, _ in kinds]
-        if not kinds or self.words < 0 or len(set(names)) < len(names):
+        if not kinds or len(set(names)) < len(names):
             raise OptionError(
                 f"feature set sparse-hrm: expected words or different numbers of classes, found words={self.words},"
-                f"classes={self.classes}"
+                f"classes={'+'.join(map(str, self.classes))}"
             )
         files = {
             f"{side}.{name}": _in_model(folder, "sparse-hrm", f"{side}.{file}")
@@ -150,22 +170,6 @@ class _SparseHrm:
             for side in ("source", "target")
         }
         return Part("sparse-hrm", "shrm", {"representations": names, **files, **_given(only=_path(self.only))})
-
-
-Set = _Rules | _Clusters | _Bigrams | _Boundary | _Bins | _SparseHrm
-
-SETS: dict[str, Set] = {
-    "pt": _Rules(),
-    "al": _Clusters(),
-    "lo": _Orientations(),
-    "wp": _Pairs(),
-    "ins": _Insertions(),
-    "tb": _Bigrams(),
-    "pb": _Boundary(),
-    "bin": _Bins(),
-    "sparse-hrm": _SparseHrm(),
-}
-"""All sets by name, with the options they have unless told."""
 
 
 ABOUT: dict[str, tuple[str, str, Sequence[str]]] = {
@@ -224,48 +228,81 @@ def in_names(words: Sequence[str]) -> str:
     return "_".join(map(escaped, words))
 
 
-def parse(spec: str, folder: Path | None = None) -> list[Part]:
-    """The sets of a text such as `pt,al:inserted,sparse-hrm:words=80,classes=50+20`, in order.
+class Parsed(NamedTuple):
+    """What a text of feature sets names."""
 
-    What follows a comma is a further option if it has a `=` or is no set's name. Files that a set takes from a model
-    are looked for in `folder`.
+    parts: list[Part]
+    """Sets that the core has."""
+    users: list[RuleFeature | StateFeature]
+    """Features from files of users."""
+
+
+def parse(spec: str, folder: Path | None = None) -> list[Part]:
+    """The sets of a text such as `pt,al:inserted,sparse-hrm:words=80,classes=50+20`, in order; none from files."""
+    found = parsed(spec, folder)
+    if found.users:
+        raise OptionError(f"expected sets of the core, found `{found.users[0].name}` from a file")
+    return found.parts
+
+
+def parsed(spec: str, folder: Path | None = None) -> Parsed:
+    """The sets of a text such as `pt,al:inserted,mine.py:Lengths`, in order.
+
+    What follows a comma is a further option if it has a `=` or is no set's name, and a further name of the same file
+    after `FILE.py:NAME`. Files that a set takes from a model are looked for in `folder`.
     """
+    found = Parsed([], [])
+    for text in _texts(spec):
+        made = registry.make("feature set", text)
+        if isinstance(made, (StateFeature, RuleFeature)):
+            found.users.append(made)
+        elif isinstance(made, FeatureSet):
+            found.parts.append(made.part(folder))
+        else:
+            raise OptionError(f"{text} is neither a rule feature nor a state feature nor a feature set, but {made!r}")
+    names = [part.name for part in found.parts]
+    for name in names:
+        if names.count(name) > 1:
+            raise OptionError(f"feature set {name} is given twice")
+    return found
+
+
+def _texts(spec: str) -> list[str]:
+    """The text of each set."""
+    known = registry.names("feature set")
     texts: list[str] = []
     for item in filter(None, (item.strip() for item in spec.split(","))):
         name = item.partition(":")[0]
-        option = texts and ":" in texts[-1] and ":" not in item.partition("=")[0] and item not in SETS
+        last = texts[-1] if texts else ""
+        option = ":" in last and ":" not in item.partition("=")[0] and item not in known
         if option and ("=" in item or name == "inserted"):
-            texts[-1] += f",{item}"
+            texts[-1] += f",{item}" if last.count(":") > registry.is_file_spec(last) else f":{item}"
+        elif option and registry.is_file_spec(last):
+            texts.append(f"{last.rpartition('.py:')[0]}.py:{item}")
         elif "=" in name:
             raise OptionError(f"expected the name of a feature set before its options, found `{item}`")
         else:
             texts.append(item)
     if not texts:
-        raise OptionError(f"expected names of feature sets, found `{spec}`; {closest('', SETS)}")
-    made = [_checked(build("feature set", SETS, text)).part(folder) for text in texts]
-    names = [part.name for part in made]
-    for name in names:
-        if names.count(name) > 1:
-            raise OptionError(f"feature set {name} is given twice")
-    return made
+        raise OptionError(f"expected names of feature sets, found `{spec}`; {closest('', known)}")
+    return texts
 
 
-def extended(model: Model, spec: str) -> Model:
+def files_of(spec: str) -> list[Path]:
+    """The files of Python that a text of feature sets names."""
+    paths = [
+        text.rpartition(".py:")[0] + ".py" for text in (_texts(spec) if spec else []) if registry.is_file_spec(text)
+    ]
+    return [Path(path) for path in dict.fromkeys(paths)]
+
+
+def extended(model: Model, parts: Sequence[Part]) -> Model:
     """The model with more feature sets. Nothing is written; `dragoman.model.seal` does that."""
-    more = parse(spec, model.folder)
     have = {part.name for part in model.parts}
-    for part in more:
+    for part in parts:
         if part.name in have:
             raise OptionError(f"{model.folder}: the model has the feature set {part.name} already")
-    return dataclasses.replace(model, parts=(*model.parts, *more))
-
-
-def _checked(made: Set) -> Set:
-    for name, least in (("min_count", 0.0), ("words", 0), ("classes", 1)):
-        value = getattr(made, name, least)
-        if not isinstance(value, str) and not value >= least:
-            raise OptionError(f"feature set: {name} must be at least {least}, found {value}")
-    return made
+    return dataclasses.replace(model, parts=(*model.parts, *parts))
 
 
 def _given(**options: Option | bool) -> dict[str, Option]:

@@ -12,24 +12,20 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-import os
 import pickle
-import sys
 import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 
-from dragoman.errors import DragomanError, InputError, OptionError
-from dragoman.options import closest
+from dragoman.errors import DragomanError, OptionError
 from dragoman.types import F64, I64, U32, Names
 
-__all__ = ["GIVEN", "STEP", "UNKNOWN", "Options", "RuleFeature", "Sparse", "StateFeature", "load", "state_feature"]
+__all__ = ["GIVEN", "STEP", "UNKNOWN", "Options", "RuleFeature", "Sparse", "StateFeature", "state_feature"]
 
 UNKNOWN = -1
 """Origin of a word that no table knows."""
@@ -305,17 +301,10 @@ def state_feature(
     return made
 
 
-_LOADED: dict[int, tuple[RuleFeature | StateFeature, tuple[str, str]]] = {}
-"""Features that came from files, by their ids, with the file and the name; kept, as their modules are."""
+def sent(features: Sequence[RuleFeature | StateFeature]) -> tuple[bytes, ...]:
+    """What stands for features in another process; those of files are found there by the file's path."""
 
-
-def sent(features: Sequence[RuleFeature | StateFeature]) -> tuple[tuple[str, str] | bytes, ...]:
-    """What stands for features in another process: a file and a name in it, or what pickle makes of a feature."""
-
-    def one(feature: RuleFeature | StateFeature) -> tuple[str, str] | bytes:
-        known = _LOADED.get(id(feature))
-        if known is not None and known[0] is feature:
-            return known[1]
+    def one(feature: RuleFeature | StateFeature) -> bytes:
         try:
             return pickle.dumps(feature)
         except Exception as error:  # pickle raises its own and others
@@ -327,55 +316,9 @@ def sent(features: Sequence[RuleFeature | StateFeature]) -> tuple[tuple[str, str
     return tuple(one(feature) for feature in features)
 
 
-def received(features: Sequence[tuple[str, str] | bytes]) -> list[RuleFeature | StateFeature]:
-    """The features again; files run as those of `load` do."""
-    return [pickle.loads(what) if isinstance(what, bytes) else load(":".join(what))[0] for what in features]
-
-
-def load(spec: str) -> list[RuleFeature | StateFeature]:
-    """Features from a file of Python: `mine.py:repetition,Lengths`. A class is made without arguments.
-
-    The file runs as any program does: load only what you trust.
-    """
-    path, colon, names = spec.rpartition(":")
-    if not colon or not path or not all(names.split(",")):
-        raise OptionError(f"expected a file and the names of features in it, FILE.py:NAME,NAME, found `{spec}`")
-    found: list[RuleFeature | StateFeature] = []
-    content = _executed(Path(path))
-    for name in names.split(","):
-        if name not in content:
-            raise OptionError(f"{path}: there is no `{name}`; {closest(name, [n for n in content if n[0] != '_'])}")
-        feature = content[name]
-        try:
-            made = feature() if isinstance(feature, type) else feature
-        except Exception as error:
-            raise OptionError(f"{path}: `{name}` cannot be made: {type(error).__name__}: {error}") from error
-        if not isinstance(made, (StateFeature, RuleFeature)):
-            raise OptionError(f"{path}: `{name}` is neither a rule feature nor a state feature, but {made!r}")
-        _LOADED[id(made)] = made, (str(Path(path).resolve()), name)
-        found.append(made)
-    return found
-
-
-def _executed(path: Path) -> dict[str, Any]:
-    """What a file of Python defines."""
-    if not path.is_file():
-        raise InputError(f"{path}: there is no such file", str(path))
-    name = f"_own_{path.stem}_{abs(hash(path.resolve())):x}"
-    spec = importlib.util.spec_from_file_location(name, path)
-    if spec is None or spec.loader is None:
-        raise InputError(f"{path}: expected a file of Python, .py", str(path))
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module  # where dataclasses look for their module
-    try:
-        spec.loader.exec_module(module)
-    except Exception as error:
-        del sys.modules[name]
-        places = [p for p in traceback.extract_tb(error.__traceback__) if p.filename == os.fspath(path)]
-        line = error.lineno if isinstance(error, SyntaxError) else places[-1].lineno if places else None
-        where = f"{path}:{line}" if line else str(path)
-        raise InputError(f"{where}: {type(error).__name__}: {error}", str(path), line) from error
-    return vars(module)
+def received(features: Sequence[bytes]) -> list[RuleFeature | StateFeature]:
+    """The features again; files are run."""
+    return [pickle.loads(what) for what in features]
 
 
 def split(extra: Sequence[RuleFeature | StateFeature]) -> tuple[list[Any], list[Any]]:

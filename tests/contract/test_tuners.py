@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
+from dragoman import registry
 from dragoman.engine import Engine
 from dragoman.testing import LawBroken, check_tuner
 from dragoman.tuning import (
-    TUNERS,
     BatchTuner,
     LatticeMira,
     Limits,
@@ -60,8 +60,9 @@ def test_ours(tuner: Tuner) -> None:
 def test_every_registered_tuner_is_checked_above() -> None:
     # Lattice MIRA and SampleRank have no session over lists: they are tried where there is a model.
     others = {LatticeMira, SampleRank}
-    assert {type(tuner) for tuner in TUNERS.values()} - others == {type(tuner) for tuner in SMALL}
-    assert all(tuner.name for tuner in TUNERS.values())
+    every = [registry.make("tuner", name) for name in registry.names("tuner")]
+    assert {type(tuner) for tuner in every} - others == {type(tuner) for tuner in SMALL}
+    assert all(tuner.name for tuner in every)
 
 
 @dataclass(frozen=True)

@@ -348,7 +348,7 @@ def test_tags_of_any_name(made: tuple[Path, Table], tmp_path: Path) -> None:
 
 def test_sets_are_part_of_a_model(made: tuple[Path, Table], tmp_path: Path) -> None:
     folder, _ = made
-    more = extended(model.Model.open(folder), "pt,pb:classes=2")
+    more = extended(model.Model.open(folder), parse("pt,pb:classes=2", folder))
     for file in ("rules", "lm", "target.2.classes"):
         (tmp_path / file).write_bytes((folder / file).read_bytes())
     model.seal(tmp_path, tables=["rules"], parts=more.parts, initial={"LM": 1.0, "pt:a>u": 0.5})

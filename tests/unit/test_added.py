@@ -18,10 +18,11 @@ from tests.runs import Plan, tune_pool, tune_source
 from tests.unit.test_tune import lists as lists  # noqa: PLC0414 - a fixture
 from tests.unit.test_tune_source import METRIC, judged, start
 
-from dragoman.engine import ENGINES, Engine, EngineBase, Serial
+from dragoman import registry
+from dragoman.engine import Engine, EngineBase, Serial
 from dragoman.errors import OptionError
 from dragoman.testing import check_engine, check_tuner, planted_pool
-from dragoman.tuning import TUNERS, BatchTuner, Limits, Online, Pool, Session, State
+from dragoman.tuning import BatchTuner, Limits, Online, Pool, Session, State
 from dragoman.tuning.learning import LOSSES, RULES
 from dragoman.types import F64
 
@@ -66,7 +67,7 @@ class Wandering:
 
 
 def test_a_batch_tuner(lists: Path, cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(TUNERS, "wander", Wander())
+    monkeypatch.setitem(registry.TABLE["tuner"], "wander", Wander())
     check_tuner(Wander())
     base = ("tune", "--nbest", lists / "dev.nbest", "--refs", lists / "dev.ref", "--tuner", "wander:steps=40")
     code, out, err = cli(*base, "--out", lists / "w.toml", "--held-out", "0.25", "--json", "--replications", "2")
@@ -167,7 +168,7 @@ class Backwards(EngineBase):
 
 def test_an_engine(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     check_engine(Backwards())
-    monkeypatch.setitem(ENGINES, "backwards", Backwards)
+    monkeypatch.setitem(registry.TABLE["engine"], "backwards", Backwards)
     model = tiny.model(tmp_path / "model")
     for name, lines in (("src", tiny.lines(10, longest=4)), ("ref", ["s t u"] * 5 + ["v w x"] * 5)):
         (tmp_path / name).write_text("".join(f"{line}\n" for line in lines))

@@ -11,12 +11,12 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman import lm, model, nbest, rules, weights
+from dragoman import lm, model, nbest, registry, rules, weights
 from dragoman.analysis import Usage, contrast, occurrences, overlap, rivals, rules_with
 from dragoman.cli.app import dragoman
 from dragoman.decoder import Decoder
 from dragoman.errors import OptionError
-from dragoman.features import ABOUT, SETS, escaped
+from dragoman.features import ABOUT, escaped
 from dragoman.types import Names, Weights
 
 LIST = """0 ||| a ||| LM= -1 pt:x>a=1 tb:^>a=2 ||| 0
@@ -190,12 +190,12 @@ def test_wrong_usage(arguments: list[str]) -> None:
 
 
 def test_every_set_is_documented() -> None:
-    assert list(ABOUT) == list(SETS)
+    assert list(ABOUT) == registry.names("feature set")
     page = (Path(__file__).parents[2] / "docs" / "features.md").read_text()
     for _, _, examples in ABOUT.values():
         for name in examples:
             assert name in page
-    assert [row["set"] for row in json.loads(run("list", "--json"))] == list(SETS)
+    assert [row["set"] for row in json.loads(run("list", "--json"))] == list(ABOUT)
     assert "bin:count:3-4" in run("list")
 
 

@@ -19,7 +19,7 @@ from dragoman.decoder import Decoder, DecoderSource, Search, opened
 from dragoman.errors import InputError, OptionError
 from dragoman.metrics import Bleu, Chrf, External, Ter, Wer
 from dragoman.types import Candidates, Features, Hypotheses, Lattices, Metric, Names, Texts, Weights
-from dragoman.user_features import Options, load
+from dragoman.user_features import Options
 
 T = TypeVar("T")
 LINES = tiny.lines(12)
@@ -216,7 +216,7 @@ def test_features_of_your_own_travel_by_their_file(folder: Path, tmp_path: Path)
     file = tmp_path / "mine.py"
     file.write_text(OWN)
     weights = Weights.of({**Decoder(folder).weights.to_dict(), "Long": 0.3, "Steps": -0.2, "Lengths:s": 0.4})
-    decoder = Decoder(folder, extra=load(f"{file}:Lengths,steps"), weights=weights, search=tiny.SEARCH)
+    decoder = Decoder(folder, features=f"{file}:Lengths,steps", weights=weights, search=tiny.SEARCH)
     assert listed(again(decoder).nbest(LINES, 5)) == listed(decoder.nbest(LINES, 5))
     assert listed(again(again(decoder)).nbest(LINES, 5)) == listed(decoder.nbest(LINES, 5))
     with multiprocessing.get_context("spawn").Pool(1) as pool:

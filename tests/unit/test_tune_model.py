@@ -79,7 +79,7 @@ def test_bad_weights_become_good_ones(cli: Cli, folder: Path, tmp_path: Path, tu
     assert out == (tmp_path / "t" / "held-out.txt").read_text()
 
 
-@pytest.mark.parametrize(("options", "tuner"), [([], "mert:starts=1,noise=0.1"), (["--features", "pt"], "online")])
+@pytest.mark.parametrize(("options", "tuner"), [([], "smooth-mert"), (["--features", "pt"], "adagrad")])
 def test_the_tuner_that_runs_if_none_is_named(
     cli: Cli, folder: Path, tmp_path: Path, options: list[str], tuner: str
 ) -> None:

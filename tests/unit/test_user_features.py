@@ -154,7 +154,7 @@ class Broken:
 @pytest.mark.parametrize(
     ("said", "message"),
     [
-        (lambda o: 1 / 0, r"`Broken` failed at .*test_own.py:\d+: ZeroDivisionError"),
+        (lambda o: 1 / 0, r"`Broken` failed at .*test_user_features.py:\d+: ZeroDivisionError"),
         (lambda o: np.zeros(len(o) + 1), r"expected values of shape \(\d+, 1\), found"),
         (lambda o: np.zeros((len(o), 2)), r"expected values of shape"),
         (lambda o: np.full(len(o), math.nan), "gave nan for `B`"),
@@ -327,7 +327,7 @@ def test_from_the_command_line(model: Model, cli: Cli, tmp_path: Path) -> None:
     )
     (tmp_path / "in").write_text("das haus\ndas\ndas haus\n")
     (tmp_path / "ref").write_text("the the home home\nthe\nthe the home home\n")
-    shared = ["--model", model.folder, "--own", f"{mine}:Longer,phrases"]
+    shared = ["--model", model.folder, "--features", f"{mine}:Longer,phrases"]
     weights.save(tmp_path / "w.toml", weighted(model, Longer=9.0, Phrases=2.0))
     options = ["--weights", tmp_path / "w.toml", "--input", tmp_path / "in", "--nbest", "2", "--nbest-out"]
     code, out, err = cli("translate", *shared, *options, tmp_path / "list")
@@ -344,17 +344,17 @@ def test_from_the_command_line(model: Model, cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "bad.py").write_text("\n1 / 0\n")
     (tmp_path / "typo.py").write_text("def\n")
     for spec, message in (
-        (mine, "expected a file and the names of features"),
-        (f"{mine}:", "expected a file and the names of features"),
+        (mine, "expected FILE.py:NAME"),
+        (f"{mine}:", "expected FILE.py:NAME"),
         (f"{tmp_path}/none.py:a", "none.py: there is no such file"),
-        (f"{tmp_path}/in:a", "in: expected a file of Python"),
+        (f"{tmp_path}/in:a", "or one of yours as FILE.py:NAME"),
         (f"{tmp_path}/bad.py:a", "bad.py:2: ZeroDivisionError"),
         (f"{tmp_path}/typo.py:a", "typo.py:1: SyntaxError"),
         (f"{mine}:Langer", "there is no `Langer`; did you mean Longer?"),
         (f"{mine}:np", "neither a rule feature nor a state feature"),
-        (f"{mine}:Needy", "`Needy` cannot be made: TypeError"),
+        (f"{mine}:Needy", ":Needy cannot be made: TypeError"),
     ):
-        code, _, err = cli("translate", "--model", model.folder, "--own", spec, "--input", tmp_path / "in")
+        code, _, err = cli("translate", "--model", model.folder, "--features", spec, "--input", tmp_path / "in")
         assert code == 1 and message in err and "Traceback" not in err, (spec, err)
 
 

@@ -240,12 +240,6 @@ metrics_option = click.option(
     "bleu:tokenize=none,lowercase; `dragoman options metric` lists them.",
 )
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON for programs instead of a table.")
-own_option = click.option(
-    "--own",
-    multiple=True,
-    metavar="FILE.py:NAME...",
-    help="Features of your own, from a file of Python (which is run): mine.py:repetition,Lengths.",
-)
 seed_option = click.option(
     "--seed", default=0, show_default=True, type=click.IntRange(min=0), metavar="N", help="Seed of everything random."
 )

@@ -10,14 +10,14 @@ from typing import Any
 
 import click
 
-from dragoman import nbest, tags
+from dragoman import nbest, registry, tags
 from dragoman import weights as files
 from dragoman.analysis import Overlap, Usage, contrast, overlap, rivals, rules_with
 from dragoman.cli.arguments import Command, as_json
 from dragoman.cli.progress import counter
 from dragoman.cli.show import print_json, print_table
 from dragoman.decoder import Decoder
-from dragoman.features import ABOUT, SETS
+from dragoman.features import ABOUT
 from dragoman.files import read_text
 from dragoman.model import Model
 from dragoman.rules import Table
@@ -43,7 +43,8 @@ def features() -> None:
 def list_(as_json: bool) -> None:
     """List the sets for --features, what fires in each, its options and names that it fires."""
     rows = []
-    for name, made in SETS.items():
+    for name in ABOUT:
+        made = registry.make("feature set", name)
         what, paper, examples = ABOUT[name]
         options = {field.name: getattr(made, field.name) for field in fields(made)}
         rows.append((name, what, paper, options, examples))

@@ -16,7 +16,7 @@ import numpy as np
 
 from dragoman import nbest, weights
 from dragoman.cli import mcmc
-from dragoman.cli.arguments import Command, as_json, own_option
+from dragoman.cli.arguments import Command, as_json
 from dragoman.cli.declared import takes
 from dragoman.cli.progress import counter
 from dragoman.cli.show import print_json, print_table
@@ -29,7 +29,6 @@ from dragoman.moses import cached, convert
 from dragoman.options import build, made
 from dragoman.reranking import mbr
 from dragoman.types import Candidates, Metric
-from dragoman.user_features import load
 
 __all__ = ["model", "translate"]
 
@@ -53,7 +52,6 @@ class _Line(msgspec.Struct, forbid_unknown_fields=True):
     metavar="SETS",
     help="Sparse feature sets besides the model's own, e.g. pt,al,lo or sparse-hrm:words=80,classes=50+20.",
 )
-@own_option
 @click.option("--input", "source", default="-", metavar="FILE", help="Text, one sentence a line.  [default: stdin]")
 @click.option("--output", default="-", metavar="FILE", help="Where translations go.  [default: stdout]")
 @click.option(
@@ -82,7 +80,6 @@ def translate(
     moses_ini: str | None,
     weights_file: str | None,
     features: str | None,
-    own: tuple[str, ...],
     source: str,
     output: str,
     jsonl: bool,
@@ -119,7 +116,7 @@ def translate(
     by_sampling = mcmc.asked(
         sampling, {"--explain": explain, "--lattice-out": lattice_out, "--target": target, "--jsonl": jsonl}
     )
-    decoder = _decoder(folder, moses_ini, (weights_file, features, own), threads, search)
+    decoder = _decoder(folder, moses_ini, (weights_file, features), threads, search)
     plain = not (tokenized or jsonl or target or decoder.search.markup)
     lines = _prepared(decoder, _lines(source)) if plain else _lines(source)
     items = _jsonl(source) if jsonl else ((line, None) for line in lines)
@@ -189,17 +186,16 @@ def _write(
 def _decoder(
     folder: str | None,
     moses_ini: str | None,
-    what: tuple[str | None, str | None, Sequence[str]],
+    what: tuple[str | None, str | None],
     threads: int | None,
     search: dict[str, Any],
 ) -> Decoder:
     if (folder is None) == (moses_ini is None):
         raise click.UsageError("expected either --model or --moses-ini")
     opened = cached(moses_ini) if moses_ini else Model.open(str(folder))
-    weights_file, features, own = what
-    extra = [feature for spec in own for feature in load(spec)]
+    weights_file, features = what
     loaded = weights.load(weights_file) if weights_file else None
-    decoder = Decoder(opened, weights=loaded, features=features, threads=threads, extra=extra)
+    decoder = Decoder(opened, weights=loaded, features=features, threads=threads)
     decoder.search = made(Search, search, base=decoder.search)
     return decoder
 

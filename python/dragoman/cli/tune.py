@@ -17,7 +17,7 @@ import numpy as np
 from dragoman import curves, nbest, weights
 from dragoman._core import names_find, parse_size, set_threads
 from dragoman.cli import tune_model, tune_report
-from dragoman.cli.arguments import Command, as_json, own_option, refs_option, seed_option
+from dragoman.cli.arguments import Command, as_json, refs_option, seed_option
 from dragoman.cli.progress import steps
 from dragoman.engine import engine_of
 from dragoman.errors import InputError
@@ -50,7 +50,6 @@ def _nbest_option(required: bool) -> Callable[[Callable[..., Any]], Callable[...
 _MODEL = (
     click.option("--model", metavar="FOLDER", help="Tune this model's own decoder instead of fixed lists."),
     click.option("--features", metavar="SETS", help="With --model: sparse feature sets to add, e.g. pt,al,lo."),
-    own_option,
     click.option("--src", metavar="FILE", help="With --model: the source text of --refs."),
     click.option(
         "--tokenized", is_flag=True, help="With --model: all texts are tokenised and cased, as the model has them."
@@ -227,7 +226,7 @@ def tune(
             decoding["model"], decoding["src"], refs, form, decoding["size"] or 100, share or held_out, held_out_refs,
             None if start == "auto" else start, decoding["features"], threads,
             {key: decoding[key] for key in ("stack_size", "pop_limit") if decoding[key] is not None},
-            decoding["tokenized"], decoding["own"], limits, parse_size(decoding["memory"] or "4G"), seed,
+            decoding["tokenized"], limits, parse_size(decoding["memory"] or "4G"), seed,
         )  # fmt: skip
         setting = tune_model.open_model(request, Path(out or "tuned"))
         job = _Job(

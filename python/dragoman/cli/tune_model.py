@@ -15,12 +15,12 @@ from dragoman import weights
 from dragoman.cli.progress import watch
 from dragoman.decoder import Decoder, DecoderSource
 from dragoman.errors import InputError
+from dragoman.features import files_of
 from dragoman.files import read_parallel, write_text
 from dragoman.model import file_hash
 from dragoman.tuning import NamedLimits, Problem, Workspace
 from dragoman.tuning.pool import set_apart
 from dragoman.types import Metric, Texts, Weights
-from dragoman.user_features import load
 
 __all__ = ["Request", "Setting", "open_model", "watching", "writable"]
 
@@ -42,7 +42,6 @@ class Request:
     threads: int | None = None
     search: Mapping[str, Any] = field(default_factory=dict)
     tokenized: bool = False
-    own: Sequence[str] = ()
     limits: NamedLimits = field(default_factory=NamedLimits)
     memory: int = 4 << 30
     seed: int = 0
@@ -67,8 +66,7 @@ class Setting:
 def open_model(request: Request, out: Path) -> Setting:
     """Opens the model and reads the texts; what is wrong is told before any work."""
     text, other = _texts(request)
-    extra = [feature for spec in request.own for feature in load(spec)]
-    decoder = Decoder(request.model, features=request.features, threads=request.threads, extra=extra)
+    decoder = Decoder(request.model, features=request.features, threads=request.threads)
     decoder.search = replace(decoder.search, **request.search)
     unknown = [part.name for part in decoder.model.parts if part.kind == "unknown-penalty"]
     given = request.limits
@@ -132,14 +130,13 @@ def _problem(decoder: Decoder, columns: Sequence[list[str]], request: Request, s
 
 def _about(request: Request, decoder: Decoder) -> dict[str, str | int | float | bool]:
     """What the result depends on, besides tuner and plan."""
-    own = [spec.rpartition(":") for spec in request.own]
     share = request.held_out if isinstance(request.held_out, float) else 0.0
     others = () if isinstance(request.held_out, float) else request.held_out
     inputs = [str(request.src), *request.refs, *others, *request.held_out_refs]
     return {
         "model": decoder.model.signature,
         "features": request.features or "",
-        "own": " ".join(f"{file_hash(Path(path))}:{names}" for path, _, names in own),
+        "user_files": " ".join(file_hash(path) for path in files_of(request.features or "")),
         "search": repr(decoder.search),
         "size": request.size,
         "tokenized": request.tokenized,

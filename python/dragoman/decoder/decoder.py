@@ -26,7 +26,7 @@ from dragoman.decoder.forest import Arc, Lattice
 from dragoman.decoder.opened import Sent, open_system, received, sent
 from dragoman.decoder.search import Search, Settings
 from dragoman.errors import OptionError
-from dragoman.features import extended
+from dragoman.features import Parsed, extended, parsed
 from dragoman.model import Model
 from dragoman.options import closest, made
 from dragoman.preprocess import Preparation
@@ -75,8 +75,10 @@ class Decoder:
         extra: Sequence[RuleFeature | StateFeature] = (),
     ) -> None:
         opened = model if isinstance(model, Model) else Model.open(model)
-        self.model = extended(opened, features) if features else opened
-        self._begin(open_system(self.model, extra), extra, search, weights, threads)
+        more = parsed(features, opened.folder) if features else Parsed([], [])
+        self.model = extended(opened, more.parts)
+        users = [*more.users, *extra]
+        self._begin(open_system(self.model, users), users, search, weights, threads)
         self._native_weights(None)
 
     def _begin(

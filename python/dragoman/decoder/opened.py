@@ -18,7 +18,7 @@ from dragoman.user_features import RuleFeature, StateFeature
 __all__ = ["Opened", "Sent", "open_system", "received", "sent"]
 
 Opened = tuple[Model, NativeSystem, Sequence[RuleFeature | StateFeature]]
-Sent = tuple[str, str, bytes, tuple[tuple[str, str] | bytes, ...]]
+Sent = tuple[str, str, bytes, tuple[bytes, ...]]
 """A model as it travels: folder, signature, tables and parts, features of users."""
 _OPENED: OrderedDict[Sent, Opened] = OrderedDict()
 """What came from other processes, the last used last: tasks come again and again with the same model."""

@@ -1,12 +1,15 @@
-"""Tuners: weights that maximise a metric, from candidates of any system. To add one: a file, and a line in `TUNERS`."""
+"""Tuners: weights that maximise a metric, from candidates of any system.
+
+To add one: a file in `tuners`, and a line in `dragoman.registry`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
 
+from dragoman import registry
 from dragoman.errors import OptionError
-from dragoman.options import build
 from dragoman.tuning import sweep
 from dragoman.tuning.driver import Tuned, tune
 from dragoman.tuning.limits import Limits, NamedLimits
@@ -24,7 +27,6 @@ from dragoman.tuning.tuners.risk import Risk
 from dragoman.tuning.tuners.samplerank import SampleRank
 
 __all__ = [
-    "TUNERS",
     "BatchTuner",
     "LatticeMira",
     "Limits",
@@ -51,25 +53,11 @@ __all__ = [
     "tuner_from",
 ]
 
-TUNERS: dict[str, Tuner] = {
-    "mert": Mert(),
-    "smooth-mert": Mert.smooth(),
-    "pro": Pro(),
-    "mira": Mira(),
-    "kbmira": Mira.kbmira(),
-    "lattice-mira": LatticeMira(),
-    "adagrad": Online(),
-    "online": Online(),
-    "phrasal": Online.phrasal(),
-    "risk": Risk(),
-    "samplerank": SampleRank(),
-}
-"""What the command line can name: a tuner with its options, as they are unless told otherwise."""
-
 
 def tuner_from(spec: str) -> Tuner:
-    """A tuner from its text form, e.g. `mert:starts=5,directions=gradient`."""
-    return build("tuner", TUNERS, spec)
+    """A tuner from its text form, e.g. `mert:starts=5,directions=gradient`, or `FILE.py:NAME`."""
+    made: Tuner = registry.make("tuner", spec)
+    return made
 
 
 def adjusted(tuner: Tuner, options: Mapping[str, str | int]) -> Tuner:

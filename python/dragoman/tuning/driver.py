@@ -14,10 +14,10 @@ from typing import Any, Literal
 
 import numpy as np
 
+from dragoman import registry
 from dragoman.engine import Engine, engine_of
 from dragoman.errors import OptionError, TuningError
 from dragoman.files import read_text, write_text
-from dragoman.options import describe
 from dragoman.significance import Interval, confidence
 from dragoman.tuning.problem import Outcome, Problem, Session, Tuner, check_fit, some
 from dragoman.tuning.rundir import Progress, Record, RunDir, fingerprint
@@ -172,7 +172,7 @@ class _Run:
         limits = self.problem.limits
         bounds = {name: list(ends) for name, ends in limits.bounds.items() if name not in limits.fixed}
         return {
-            "tuner": describe(self.tuner.name, self.tuner), "metric": self.metric.signature(),
+            "tuner": registry.name_of("tuner", self.tuner), "metric": self.metric.signature(),
             "rounds": self.rounds or 0, "select": self.select, "fixed": list(limits.fixed),
             "bounds": [f"{name}={low}:{high}" for name, (low, high) in bounds.items()], "seed": self.seed,
             **(self.about or {}),
@@ -322,7 +322,7 @@ class _Run:
         if self.metric.higher_is_better and end.score <= 0:
             raise TuningError(f"the result has a {self.metric.name} of {end.score:g}: no success")
         result = Tuned(
-            weights=found, tuner=describe(self.tuner.name, self.tuner), metric=self.metric.signature(), seed=self.seed,
+            weights=found, tuner=registry.name_of("tuner", self.tuner), metric=self.metric.signature(), seed=self.seed,
             steps=state.step, best=best, seconds=time.monotonic() - self.began, start=scored["start"], end=end,
             oracle=problem.pool.oracle if problem.fixed else None, held_out_start=scored.get("held_out_start"),
             held_out=scored.get("held_out"), **self._looks(first, weights),

@@ -15,16 +15,9 @@ from dragoman.tuning.pool import Pool
 from dragoman.tuning.state import Number, State
 from dragoman.types import F64, I64, Metric
 
-__all__ = ["PackedPool", "Select", "check", "native_of", "refuse"]
+__all__ = ["PackedPool", "Select", "native_of", "refuse"]
 
 Select = Literal["last", "best"]
-
-
-def check(what: str, **laws: bool) -> None:
-    """Raises an error that names the first option whose law does not hold."""
-    for option, holds in laws.items():
-        if not holds:
-            raise OptionError(f"{what}: {option} is out of range")
 
 
 def refuse(tuner: Any, presets: Sequence[Any], why: str, *options: str) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dragoman._core import MiraContext
-from dragoman.tuning.packed import check
+from dragoman.errors import OptionError
 from dragoman.tuning.state import State
 
 if TYPE_CHECKING:
@@ -22,7 +22,8 @@ __all__ = ["before"]
 
 def before(tuner: Mira, state: State, width: int) -> MiraContext:
     """The context at the start of an epoch. A background starts with 1 everywhere, as Moses' does."""
-    check("MIRA", length_column=tuner.unit != "length" or tuner.length_column < width)
+    if tuner.unit == "length" and tuner.length_column >= width:
+        raise OptionError(f"mira: length_column must be below {width}, found {tuner.length_column}")
     corpus = state.row("corpus")
     return MiraContext(
         tuner,

@@ -6,8 +6,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 from dragoman.engine import Engine
+from dragoman.options import check as check_options
+from dragoman.options import option
 from dragoman.tuning.loops.forests import LatticeRounds
-from dragoman.tuning.packed import Select, check
+from dragoman.tuning.packed import Select
 from dragoman.tuning.problem import Problem
 from dragoman.types import Forests
 
@@ -26,47 +28,42 @@ class LatticeMira:
     30
     """
 
-    oracle: Literal["mb", "hope"] = "hope"
-    """y+: `mb` largest gain, `hope` M + G."""
-    prediction: Literal["pb", "mc", "fear"] = "fear"
-    """y-: `pb` largest M, `mc` smallest gain, `fear` M - G."""
-    c: float = 0.01
-    """Largest step."""
-    unit: Literal["score", "sentence", "length"] = "length"
-    """What a gain is multiplied by: nothing, the number of sentences in the background, or its reference length."""
-    decay: float = 0.999
-    """What is left of the background when a path's statistics are added."""
-    feed: Literal["oracle", "model"] = "oracle"
-    """Whose statistics those are. Added whenever y+ has a larger gain than y-, even if no update follows."""
-    epochs: int = 30
-    """Passes over the sentences in each round."""
-    average: bool = True
-    """The answer is the mean of the start and the weights after each update, not the last weights."""
-    shuffle: bool = True
-    """A new order of sentences for every pass, from the seed."""
-    select: Select = "best"
-    """`best`: of the passes' answers and the start, the one with the best BLEU of the lattices' 1-best paths."""
-    density: float = 50.0
-    """Arcs for each source word that a lattice keeps, those on the best paths; 0 keeps all."""
-    keep: int = 0
-    """Rounds whose lattices take part, the current one included; 0 is all of them."""
-    memory: float = 2.0
-    """Gigabytes for lattices; beyond, those of the oldest rounds go, with a warning."""
+    oracle: Literal["mb", "hope"] = option("hope", help="y+: `mb` largest gain, `hope` M + G.")
+    prediction: Literal["pb", "mc", "fear"] = option(
+        "fear", help="y-: `pb` largest M, `mc` smallest gain, `fear` M - G."
+    )
+    c: float = option(0.01, help="Largest step.", above=0)
+    unit: Literal["score", "sentence", "length"] = option(
+        "length",
+        help="What a gain is multiplied by: nothing, the number of sentences in the background, or its "
+        "reference length.",
+    )
+    decay: float = option(
+        0.999, help="What is left of the background when a path's statistics are added.", above=0, max=1
+    )
+    feed: Literal["oracle", "model"] = option(
+        "oracle",
+        help="Whose statistics those are. Added whenever y+ has a larger gain than y-, even if no update follows.",
+    )
+    epochs: int = option(30, help="Passes over the sentences in each round.", min=1)
+    average: bool = option(
+        True, help="The answer is the mean of the start and the weights after each update, not the last weights."
+    )
+    shuffle: bool = option(True, help="A new order of sentences for every pass, from the seed.")
+    select: Select = option(
+        "best",
+        help="`best`: of the passes' answers and the start, the one with the best BLEU of the lattices' 1-best paths.",
+    )
+    density: float = option(
+        50.0, help="Arcs for each source word that a lattice keeps, those on the best paths; 0 keeps all.", min=0
+    )
+    keep: int = option(0, help="Rounds whose lattices take part, the current one included; 0 is all of them.", min=0)
+    memory: float = option(
+        2.0, help="Gigabytes for lattices; beyond, those of the oldest rounds go, with a warning.", above=0
+    )
 
     def __post_init__(self) -> None:
-        check(
-            "lattice MIRA",
-            oracle=self.oracle in {"mb", "hope"},
-            prediction=self.prediction in {"pb", "mc", "fear"},
-            c=self.c > 0,
-            unit=self.unit in {"score", "sentence", "length"},
-            decay=0 < self.decay <= 1,
-            feed=self.feed in {"oracle", "model"},
-            epochs=self.epochs > 0,
-            density=self.density >= 0,
-            keep=self.keep >= 0,
-            memory=self.memory > 0,
-        )
+        check_options(self, "lattice-mira")
 
     @property
     def name(self) -> str:

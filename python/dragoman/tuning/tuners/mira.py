@@ -10,9 +10,11 @@ import numpy as np
 from dragoman._core import JudgedLists, MiraRun
 from dragoman.engine import Engine
 from dragoman.errors import OptionError
+from dragoman.options import check as check_options
+from dragoman.options import option
 from dragoman.tuning.limits import Limits
 from dragoman.tuning.loops.online_mira import OnlineMira
-from dragoman.tuning.packed import PackedPool, Select, check, native_of, refuse
+from dragoman.tuning.packed import PackedPool, Select, native_of, refuse
 from dragoman.tuning.pool import Pool
 from dragoman.tuning.problem import BatchTuner, Problem, Session
 from dragoman.tuning.state import Number, State
@@ -32,74 +34,78 @@ class Mira(BatchTuner):
     60
     """
 
-    oracle: Literal["lu", "mb", "hope"] = "hope"
-    """y+: `lu` largest gain among the model's `local` best candidates, `mb` largest gain, `hope` M + G."""
-    prediction: Literal["pb", "mc", "fear"] = "fear"
-    """y-: `pb` largest M, `mc` smallest gain, `fear` M - G."""
-    c: float = 0.01
-    """Largest step."""
-    gain: Literal["sentence", "background", "corpus"] = "corpus"
-    """`sentence`: the metric's sentence-level form. `background`: the corpus metric on top of a decaying sum.
-    `corpus`: sentence-level in the first epoch, then the corpus metric of the previous epoch's 1-best output
-    with this sentence's replaced (Eidelman 2012)."""
-    context: Literal["latest", "epoch"] = "latest"
-    """Online, gain=corpus: when a new 1-best translation takes the old one's place in that corpus. `latest`: at once.
-    `epoch`: after the epoch, as Eidelman has it; then all of an epoch answers to the lengths of the one before, too
-    short to too long and back."""
-    unit: Literal["score", "sentence", "length"] = "length"
-    """What a gain is multiplied by, since one sentence hardly moves a corpus score: nothing, the number of sentences
-    in the context (1 if there is none), or the reference length in words of the context and the sentence's 1-best
-    translation (Cherry & Foster 2012), one factor for all candidates of a sentence. In words gains weigh as much as
-    model scores do, so that hope and fear are not just the 1-best."""
-    length_column: int = 1
-    """Which statistic that length is: 1 in BLEU, TER and WER."""
-    decay: float = 0.999
-    """What is left of the background when a candidate's statistics are added."""
-    feed: Literal["oracle", "model"] = "oracle"
-    """Whose statistics those are. Added whenever y+ has a larger gain than y-, even if no update follows."""
-    local: int = 500
-    """How many candidates `lu` looks at."""
-    near: int = 0
-    """Online: how many of the model's best candidates hope and the predictions look at; 0 is all. A list of 50,000 for
-    `mb` and 500 for the rest (Eidelman 2012) is `--size 50000` with near=500."""
-    space: Literal["list", "lattice"] = "list"
-    """Online: where oracle and prediction are looked for. In a `lattice` they are the best paths that a
-    search with dynamic programming and a beam finds for BLEU itself; `lu` needs a list."""
-    density: float = 100.0
-    """Arcs for each source word that such a lattice keeps; 0 keeps all."""
-    epochs: int = 20
-    average: bool = True
-    """The answer is the mean of the start and the weights after each update, not the last weights."""
-    shuffle: bool = True
-    """A new order of sentences for every epoch, from the seed."""
-    select: Select = "best"
-    """`best`: of the epochs' answers and the start, the one with the best corpus gain on the pool."""
-    mode: Literal["auto", "batch", "online"] = "auto"
-    """With a decoder: rounds on a pool, or an update after every sentence; auto: rounds if the gain is `background`."""
-    shards: int = 1
-    """Online: the sentences are dealt into so many shards, which learn apart; their weights are averaged after each
-    epoch (iterative parameter mixing)."""
+    oracle: Literal["lu", "mb", "hope"] = option(
+        "hope", help="y+: `lu` largest gain among the model's `local` best candidates, `mb` largest gain, `hope` M + G."
+    )
+    prediction: Literal["pb", "mc", "fear"] = option(
+        "fear", help="y-: `pb` largest M, `mc` smallest gain, `fear` M - G."
+    )
+    c: float = option(0.01, help="Largest step.", above=0)
+    gain: Literal["sentence", "background", "corpus"] = option(
+        "corpus",
+        help="`sentence`: the metric's sentence-level form. `background`: the corpus metric on top of a "
+        "decaying sum. `corpus`: sentence-level in the first epoch, then the corpus metric of the "
+        "previous epoch's 1-best output with this sentence's replaced (Eidelman 2012).",
+    )
+    context: Literal["latest", "epoch"] = option(
+        "latest",
+        help="Online, gain=corpus: when a new 1-best translation takes the old one's place in that corpus. "
+        "`latest`: at once. `epoch`: after the epoch, as Eidelman has it; then all of an epoch answers to "
+        "the lengths of the one before, too short to too long and back.",
+    )
+    unit: Literal["score", "sentence", "length"] = option(
+        "length",
+        help="What a gain is multiplied by, since one sentence hardly moves a corpus score: nothing, the "
+        "number of sentences in the context (1 if there is none), or the reference length in words of the "
+        "context and the sentence's 1-best translation (Cherry & Foster 2012), one factor for all "
+        "candidates of a sentence. In words gains weigh as much as model scores do, so that hope and fear "
+        "are not just the 1-best.",
+    )
+    length_column: int = option(1, help="Which statistic that length is: 1 in BLEU, TER and WER.", min=0)
+    decay: float = option(
+        0.999, help="What is left of the background when a candidate's statistics are added.", above=0, max=1
+    )
+    feed: Literal["oracle", "model"] = option(
+        "oracle",
+        help="Whose statistics those are. Added whenever y+ has a larger gain than y-, even if no update follows.",
+    )
+    local: int = option(500, help="How many candidates `lu` looks at.", min=1)
+    near: int = option(
+        0,
+        help="Online: how many of the model's best candidates hope and the predictions look at; 0 is all. A "
+        "list of 50,000 for `mb` and 500 for the rest (Eidelman 2012) is `--size 50000` with near=500.",
+        min=0,
+    )
+    space: Literal["list", "lattice"] = option(
+        "list",
+        help="Online: where oracle and prediction are looked for. In a `lattice` they are the best paths that "
+        "a search with dynamic programming and a beam finds for BLEU itself; `lu` needs a list.",
+    )
+    density: float = option(100.0, help="Arcs for each source word that such a lattice keeps; 0 keeps all.", min=0)
+    epochs: int = option(20, help="Passes over the sentences.", min=1)
+    average: bool = option(
+        True, help="The answer is the mean of the start and the weights after each update, not the last weights."
+    )
+    shuffle: bool = option(True, help="A new order of sentences for every epoch, from the seed.")
+    select: Select = option(
+        "best", help="`best`: of the epochs' answers and the start, the one with the best corpus gain on the pool."
+    )
+    mode: Literal["auto", "batch", "online"] = option(
+        "auto",
+        help="With a decoder: rounds on a pool, or an update after every sentence; auto: rounds if the gain is "
+        "`background`.",
+    )
+    shards: int = option(
+        1,
+        help="Online: the sentences are dealt into so many shards, which learn apart; their weights are "
+        "averaged after each epoch (iterative parameter mixing).",
+        min=1,
+    )
 
     def __post_init__(self) -> None:
-        check(
-            "MIRA",
-            oracle=self.oracle in {"lu", "mb", "hope"},
-            prediction=self.prediction in {"pb", "mc", "fear"},
-            c=self.c > 0,
-            gain=self.gain in {"sentence", "background", "corpus"},
-            context=self.context in {"latest", "epoch"},
-            unit=self.unit in {"score", "sentence", "length"},
-            length_column=self.length_column >= 0,
-            decay=0 < self.decay <= 1,
-            feed=self.feed in {"oracle", "model"},
-            local=self.local > 0,
-            near=self.near >= 0,
-            space=self.space == "list" or (self.space == "lattice" and self.oracle != "lu"),
-            density=self.density >= 0,
-            epochs=self.epochs > 0,
-            mode=self.mode in {"auto", "batch", "online"},
-            shards=self.shards > 0,
-        )
+        check_options(self, "mira")
+        if self.space == "lattice" and self.oracle == "lu":
+            raise OptionError("mira: the oracle lu looks at a list; with space=lattice choose mb or hope")
 
     @classmethod
     def kbmira(cls) -> Mira:
@@ -148,7 +154,8 @@ class Mira(BatchTuner):
     def over(self, pool: Pool, limits: Limits, seed: int, engine: Engine | None = None) -> MiraSession:  # noqa: ARG002
         """A run over `pool`."""
         self.check_lists()
-        check("MIRA", length_column=self.unit != "length" or self.length_column < pool.metric.width)
+        if self.unit == "length" and self.length_column >= pool.metric.width:
+            raise OptionError(f"mira: length_column must be below {pool.metric.width}, found {self.length_column}")
         return MiraSession(self, PackedPool(pool, limits, seed, self.select))
 
 

@@ -11,7 +11,8 @@ from dragoman._core import Learner
 from dragoman.engine import Engine
 from dragoman.errors import OptionError
 from dragoman.metrics.capability import AdjustableLevel
-from dragoman.options import closest
+from dragoman.options import check as check_options
+from dragoman.options import closest, option
 from dragoman.tuning.learning import (
     LOSSES,
     NATIVE_LOSSES,
@@ -23,7 +24,7 @@ from dragoman.tuning.learning import (
 )
 from dragoman.tuning.limits import Limits
 from dragoman.tuning.loops.stale_gradient import StaleGradient
-from dragoman.tuning.packed import PackedPool, Select, check, refuse
+from dragoman.tuning.packed import PackedPool, Select, refuse
 from dragoman.tuning.pool import Pool
 from dragoman.tuning.problem import BatchTuner, Problem, Session
 from dragoman.tuning.state import State
@@ -43,83 +44,80 @@ class Online(BatchTuner):
     2.0
     """
 
-    objective: str = "logistic"
-    """Loss of a sentence, M its model scores and G its gains. `logistic`, `hinge`: on pairs, of w.x.
-    `hope-fear`: max(M + G) - max(M - G) as a margin. `expected`: the best gain less the one expected under
-    softmax(gamma M). `softmax`: divergence of softmax(gamma M) from softmax(sharpness G)."""
-    updater: str = "adagrad"
-    """`adagrad`: rate g / (sqrt(sum g^2) + epsilon), with L1. `sgd`: rate g. `arow`: rate g / (prior +
-    sum g^2), linearised (equation 11). `passive-aggressive`: min(c, loss / |g|^2) g."""
-    rate: float = 0.02
-    l1: float = 0.1
-    """AdaGrad only: after each batch a weight that was ever updated shrinks by l1 times its own rate."""
-    lazy: bool = True
-    """Shrink idle weights when they are next needed: the same weights in a fraction of the time."""
-    epsilon: float = 0.0
-    prior: float = 1.0
-    c: float = 0.01
-    batch: int = 20
-    """Sentences in a mini-batch."""
-    reduce: Literal["sum", "mean"] = "sum"
-    """Whether a batch's losses are added up or averaged over its sentences: l1 has to match."""
-    factor: float = 1.0
-    """Every loss is multiplied by this: 2 counts each pair twice, as Phrasal does."""
-    draws: int = 500
-    """Draws of pairs from each list in each epoch (Gamma)."""
-    pairs: int = 15
-    """Of the accepted pairs, the largest differences that are kept (Xi)."""
-    threshold: float = 0.05
-    """Smallest difference in gain of an accepted pair."""
-    gamma: float = 1.0
-    sharpness: float = 100.0
-    times_length: bool = False
-    """Multiply gains by the reference length in words; thresholds and margins are then in words."""
-    length_column: int = 1
-    """Which statistic that length is: 1 in BLEU, TER and WER."""
-    smooth_brevity: bool = False
-    """Whether the reference length of the sentence-level BLEU grows by 1. BLEU+1 adds to matches but not to lengths,
-    and so favours short output (Nakov et al. 2012). Held-out captions came out 1 % too short without and
-    1 % too long with it (docs/results.md): try it where your output is too short."""
+    objective: str = option(
+        "logistic",
+        help="Loss of a sentence, M its model scores and G its gains. `logistic`, `hinge`: on pairs, of w.x. "
+        "`hope-fear`: max(M + G) - max(M - G) as a margin. `expected`: the best gain less the one "
+        "expected under softmax(gamma M). `softmax`: divergence of softmax(gamma M) from "
+        "softmax(sharpness G).",
+    )
+    updater: str = option(
+        "adagrad",
+        help="`adagrad`: rate g / (sqrt(sum g^2) + epsilon), with L1. `sgd`: rate g. `arow`: rate g / (prior + "
+        "sum g^2), linearised (equation 11). `passive-aggressive`: min(c, loss / |g|^2) g.",
+    )
+    rate: float = option(0.02, help="Step size.", above=0)
+    l1: float = option(
+        0.1,
+        help="AdaGrad only: after each batch a weight that was ever updated shrinks by l1 times its own rate.",
+        min=0,
+    )
+    lazy: bool = option(
+        True, help="Shrink idle weights when they are next needed: the same weights in a fraction of the time."
+    )
+    epsilon: float = option(0.0, help="Added to the root of the squared gradients.", min=0)
+    prior: float = option(1.0, help="AROW: the prior precision.", min=0)
+    c: float = option(0.01, help="Passive-aggressive: the largest step.", above=0)
+    batch: int = option(20, help="Sentences in a mini-batch.", min=1)
+    reduce: Literal["sum", "mean"] = option(
+        "sum", help="Whether a batch's losses are added up or averaged over its sentences: l1 has to match."
+    )
+    factor: float = option(
+        1.0, help="Every loss is multiplied by this: 2 counts each pair twice, as Phrasal does.", above=0
+    )
+    draws: int = option(500, help="Draws of pairs from each list in each epoch (Gamma).", min=1)
+    pairs: int = option(15, help="Of the accepted pairs, the largest differences that are kept (Xi).", min=1)
+    threshold: float = option(0.05, help="Smallest difference in gain of an accepted pair.", min=0)
+    gamma: float = option(1.0, help="Inverse temperature of the softmax.", above=0)
+    sharpness: float = option(100.0, help="Inverse temperature of the target distribution.", above=0)
+    times_length: bool = option(
+        False, help="Multiply gains by the reference length in words; thresholds and margins are then in words."
+    )
+    length_column: int = option(1, help="Which statistic that length is: 1 in BLEU, TER and WER.", min=0)
+    smooth_brevity: bool = option(
+        False,
+        help="Whether the reference length of the sentence-level BLEU grows by 1. BLEU+1 adds to matches but "
+        "not to lengths, and so favours short output (Nakov et al. 2012). Held-out captions came out 1 % "
+        "too short without and 1 % too long with it (docs/results.md): try it where your output is too "
+        "short.",
+    )
     gain: Metric | None = None
     """The sentence-level metric; default: the pool metric's own sentence-level form."""
-    min_count: int = 0
-    """Features that occur in the lists of fewer sentences keep their weights."""
-    epochs: int = 10
-    average: bool = False
-    """The answer is the mean of the weights after each batch. Learning goes on from the plain weights."""
-    shuffle: bool = True
-    select: Select = "last"
-    """`best` keeps the weights with the best corpus gain on the pool, the start among them."""
-    mode: Literal["auto", "batch", "online"] = "auto"
-    """With a decoder: rounds on a pool (`batch`), or an update after every few sentences."""
-    stale: int = 3
-    """Online: a batch is decoded with weights that lack the last so many batches, so that as many more can be decoded
-    at once. The result does not depend on the number of threads. 0: none is missed."""
+    min_count: int = option(0, help="Features that occur in the lists of fewer sentences keep their weights.", min=0)
+    epochs: int = option(10, help="Passes over the sentences.", min=1)
+    average: bool = option(
+        False, help="The answer is the mean of the weights after each batch. Learning goes on from the plain weights."
+    )
+    shuffle: bool = option(True, help="A new order of sentences for every epoch, from the seed.")
+    select: Select = option(
+        "last", help="`best` keeps the weights with the best corpus gain on the pool, the start among them."
+    )
+    mode: Literal["auto", "batch", "online"] = option(
+        "auto", help="With a decoder: rounds on a pool (`batch`), or an update after every few sentences."
+    )
+    stale: int = option(
+        3,
+        help="Online: a batch is decoded with weights that lack the last so many batches, so that as many more "
+        "can be decoded at once. The result does not depend on the number of threads. 0: none is missed.",
+        min=0,
+    )
 
     def __post_init__(self) -> None:
-        for option, own, core in (("objective", LOSSES, NATIVE_LOSSES), ("updater", RULES, NATIVE_RULES)):
-            name = getattr(self, option)
+        check_options(self, "adagrad")
+        for field, own, core in (("objective", LOSSES, NATIVE_LOSSES), ("updater", RULES, NATIVE_RULES)):
+            name = getattr(self, field)
             if name not in own and name not in core:
-                raise OptionError(f"online: {option} is unknown: `{name}`; {closest(name, [*core, *own])}")
-        check(
-            "online",
-            rate=self.rate > 0,
-            l1=self.l1 >= 0,
-            epsilon=self.epsilon >= 0,
-            prior=self.prior >= 0,
-            c=self.c > 0,
-            batch=self.batch > 0,
-            reduce=self.reduce in {"sum", "mean"},
-            factor=self.factor > 0,
-            draws=self.draws > 0,
-            pairs=self.pairs > 0,
-            threshold=self.threshold >= 0,
-            gamma=self.gamma > 0,
-            sharpness=self.sharpness > 0,
-            epochs=self.epochs > 0,
-            mode=self.mode in {"auto", "batch", "online"},
-            stale=self.stale >= 0,
-        )
+                raise OptionError(f"adagrad: {field} is unknown: `{name}`; {closest(name, [*core, *own])}")
 
     @classmethod
     def phrasal(cls) -> Online:
@@ -132,7 +130,7 @@ class Online(BatchTuner):
     @property
     def name(self) -> str:
         """Online."""
-        return "online"
+        return "adagrad"
 
     @property
     def never_worse(self) -> bool:
@@ -166,7 +164,8 @@ class Online(BatchTuner):
 
     def over(self, pool: Pool, limits: Limits, seed: int, engine: Engine | None = None) -> OnlineSession:  # noqa: ARG002
         """A run over `pool`."""
-        check("online", length_column=not self.times_length or 0 <= self.length_column < pool.metric.width)
+        if self.times_length and self.length_column >= pool.metric.width:
+            raise OptionError(f"adagrad: length_column must be below {pool.metric.width}, found {self.length_column}")
         return OnlineSession(self, PackedPool(pool, limits, seed, self.select))
 
 

@@ -10,8 +10,10 @@ import numpy as np
 from dragoman.engine import Engine
 from dragoman.errors import OptionError
 from dragoman.metrics.capability import AdjustableLevel
+from dragoman.options import check as check_options
+from dragoman.options import option
 from dragoman.tuning.limits import Limits
-from dragoman.tuning.packed import PackedPool, Select, check
+from dragoman.tuning.packed import PackedPool, Select
 from dragoman.tuning.pool import Pool
 from dragoman.tuning.problem import BatchTuner
 from dragoman.tuning.state import State
@@ -32,53 +34,58 @@ class Pro(BatchTuner):
     (1.0, 10000.0)
     """
 
-    pairs: int = 5000
-    """Draws from each sentence's list, with replacement (Gamma)."""
-    keep: int = 50
-    """Of the accepted pairs, the largest differences that are kept (Xi)."""
-    threshold: float = 0.05
-    """Smallest difference in gain (0..1) of an accepted pair."""
-    sigma: float = 0.1
-    """Width of the Gaussian prior around 0: |w|^2 / (2 sigma^2) is added to the summed loss. `inf`: none."""
-    pull: float = 0.0
-    """Strength of a prior around the weights before the step: pull/2 |w - w_before|^2."""
-    psi: float = 0.1
-    """Share of the newly fitted weights in the interpolation with those before; 1 takes the fit as it is."""
-    iterations: int = 30
-    """Steps: each draws new pairs. With psi = 0.1, 30 of them leave 4 % of the start."""
-    alpha: float | None = None
-    """Add-alpha of the sentence-level BLEU in place of its own smoothing (R13 tunes it); BLEU pools only."""
-    smooth_unigrams: bool = False
-    """Whether alpha is added to unigrams too."""
-    smooth_brevity: bool | None = None
-    """Whether the reference length of the sentence-level BLEU grows by 1. BLEU+1 adds to matches but not to lengths,
-    and so favours short output (Nakov et al. 2012). By default it grows, wherever the pool's metric is BLEU."""
-    length_scale: float | None = None
-    """Reference lengths are multiplied by this in the sentence-level BLEU (Galley et al. 2013)."""
+    pairs: int = option(5000, help="Draws from each sentence's list, with replacement (Gamma).", min=1)
+    keep: int = option(50, help="Of the accepted pairs, the largest differences that are kept (Xi).", min=1)
+    threshold: float = option(0.05, help="Smallest difference in gain (0..1) of an accepted pair.", min=0)
+    sigma: float = option(
+        0.1,
+        help="Width of the Gaussian prior around 0: |w|^2 / (2 sigma^2) is added to the summed loss. `inf`: none.",
+        above=0,
+    )
+    pull: float = option(
+        0.0, help="Strength of a prior around the weights before the step: pull/2 |w - w_before|^2.", min=0
+    )
+    psi: float = option(
+        0.1,
+        help="Share of the newly fitted weights in the interpolation with those before; 1 takes the fit as it is.",
+        above=0,
+        max=1,
+    )
+    iterations: int = option(
+        30, help="Steps: each draws new pairs. With psi = 0.1, 30 of them leave 4 % of the start.", min=1
+    )
+    alpha: float | None = option(
+        None,
+        help="Add-alpha of the sentence-level BLEU in place of its own smoothing (R13 tunes it); BLEU pools only.",
+        min=0,
+    )
+    smooth_unigrams: bool = option(False, help="Whether alpha is added to unigrams too.")
+    smooth_brevity: bool | None = option(
+        None,
+        help="Whether the reference length of the sentence-level BLEU grows by 1. BLEU+1 adds to matches but "
+        "not to lengths, and so favours short output (Nakov et al. 2012). By default it grows, wherever "
+        "the pool's metric is BLEU.",
+    )
+    length_scale: float | None = option(
+        None, help="Reference lengths are multiplied by this in the sentence-level BLEU (Galley et al. 2013).", above=0
+    )
     gain: Metric | None = None
     """The sentence-level metric to rank by; default: the pool metric's own sentence-level form."""
-    fit_iterations: int = 100
-    tolerance: float = 1e-8
-    """The fit ends when a step lowers its objective by less than this fraction."""
-    memory: int = 10
-    """Steps that L-BFGS remembers. Up to 64 features are fitted by Newton's steps where it takes long."""
-    select: Select = "last"
-    """`best` keeps the weights with the best corpus gain on the pool, the start among them."""
+    fit_iterations: int = option(100, help="Iterations of the fit, at most.", min=1)
+    tolerance: float = option(
+        1e-8, help="The fit ends when a step lowers its objective by less than this fraction.", min=0
+    )
+    memory: int = option(
+        10,
+        help="Steps that L-BFGS remembers. Up to 64 features are fitted by Newton's steps where it takes long.",
+        min=1,
+    )
+    select: Select = option(
+        "last", help="`best` keeps the weights with the best corpus gain on the pool, the start among them."
+    )
 
     def __post_init__(self) -> None:
-        check(
-            "PRO",
-            pairs=self.pairs > 0,
-            keep=self.keep > 0,
-            threshold=self.threshold >= 0,
-            sigma=self.sigma > 0,
-            pull=self.pull >= 0,
-            psi=0 < self.psi <= 1,
-            iterations=self.iterations > 0,
-            alpha=self.alpha is None or self.alpha >= 0,
-            fit_iterations=self.fit_iterations > 0,
-            tolerance=self.tolerance >= 0,
-        )
+        check_options(self, "pro")
 
     @classmethod
     def moses(cls) -> Pro:

@@ -9,8 +9,10 @@ from typing import Literal
 import numpy as np
 
 from dragoman.engine import Engine
+from dragoman.options import check as check_options
+from dragoman.options import option
 from dragoman.tuning.limits import Limits
-from dragoman.tuning.packed import PackedPool, Select, check
+from dragoman.tuning.packed import PackedPool, Select
 from dragoman.tuning.pool import Pool
 from dragoman.tuning.problem import BatchTuner
 from dragoman.tuning.state import State
@@ -29,36 +31,29 @@ class Risk(BatchTuner):
     (0.1, 0.2, 0.4)
     """
 
-    objective: Literal["sentence", "corpus"] = "sentence"
-    """`sentence`: the mean expected sentence-level gain. `corpus`: the gain of the expected statistics."""
-    gamma: float = 0.1
-    """Inverse temperature of the first step."""
-    factor: float = 2.0
-    """What it is multiplied by after each step."""
-    iterations: int = 8
-    """Steps, that is values of gamma."""
-    sigma: float = 10.0
-    """Width of the penalty |w - w_start|^2 / (2 sigma^2) on the gain (0..1). `inf`: none."""
+    objective: Literal["sentence", "corpus"] = option(
+        "sentence",
+        help="`sentence`: the mean expected sentence-level gain. `corpus`: the gain of the expected statistics.",
+    )
+    gamma: float = option(0.1, help="Inverse temperature of the first step.", above=0)
+    factor: float = option(2.0, help="What it is multiplied by after each step.", min=1)
+    iterations: int = option(8, help="Steps, that is values of gamma.", min=1)
+    sigma: float = option(
+        10.0, help="Width of the penalty |w - w_start|^2 / (2 sigma^2) on the gain (0..1). `inf`: none.", above=0
+    )
     gain: Metric | None = None
     """The sentence-level metric; default: the pool metric's own sentence-level form."""
-    fit_iterations: int = 50
-    tolerance: float = 1e-7
-    memory: int = 10
-    """Steps that L-BFGS remembers."""
-    select: Select = "best"
-    """`best` keeps the weights with the best corpus gain on the pool, the start among them."""
+    fit_iterations: int = option(50, help="Iterations of the fit, at most.", min=1)
+    tolerance: float = option(
+        1e-7, help="The fit ends when a step lowers its objective by less than this fraction.", min=0
+    )
+    memory: int = option(10, help="Steps that L-BFGS remembers.", min=1)
+    select: Select = option(
+        "best", help="`best` keeps the weights with the best corpus gain on the pool, the start among them."
+    )
 
     def __post_init__(self) -> None:
-        check(
-            "risk",
-            objective=self.objective in {"sentence", "corpus"},
-            gamma=self.gamma > 0,
-            factor=self.factor >= 1,
-            iterations=self.iterations > 0,
-            sigma=self.sigma > 0,
-            fit_iterations=self.fit_iterations > 0,
-            tolerance=self.tolerance >= 0,
-        )
+        check_options(self, "risk")
 
     @property
     def name(self) -> str:

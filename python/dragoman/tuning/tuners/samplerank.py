@@ -10,8 +10,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 from dragoman.engine import Engine
+from dragoman.errors import OptionError
+from dragoman.options import check as check_options
+from dragoman.options import option
 from dragoman.tuning.loops.chains import ChainEpochs
-from dragoman.tuning.packed import check
 from dragoman.tuning.problem import Problem
 from dragoman.types import Chains
 
@@ -34,73 +36,76 @@ class SampleRank:
     8
     """
 
-    chains: int = 8
-    """Chains that learn apart, each on its own part of the text; their weights are averaged after every epoch."""
-    samples: int = 200
-    """Samples for each sentence that are learned from."""
-    burn_in: int = 100
-    """Samples for each sentence before that."""
-    batch: int = 0
-    """Sentences whose common BLEU is the gain; 0 is all of a chain's, as in the paper."""
-    oracle: Literal["mean", "hope", "gain"] = "mean"
-    """What a sample is held against: all of its neighbourhood; or y+, the largest gain + score, or the largest gain."""
-    rate: float = 0.1
-    """How far steps go at first; they get shorter with the root of what was seen. 0: the paper's steps, up to c."""
-    c: float = 0.01
-    """Largest step of the paper's."""
-    scale: float = 100.0
-    """What a perfect gain is: 100 as the authors ran it, or 1. Steps and margins depend on it."""
-    smooth: float = 0.01
-    """Added to all counts of BLEU."""
-    margin: bool = True
-    """Whether m is the oracle's gain; else it is 1."""
-    always: bool = False
-    """Whether a right ranking by less than the margin b moves the weights, too; else only a wrong one does."""
-    temperature: float = 0.2
-    """Derivations are drawn by exp(score / temperature)."""
-    hot: float = 0.0
-    """Temperature at the start of the burn-in, from which it falls to `temperature`; 0: it is constant."""
-    start: Literal["gloss", "best"] = "best"
-    """Derivations start with the best translation of each word (the paper), or with the phrases that look best."""
-    merge: float = 0.4
-    """Share of the operator MERGE-SPLIT."""
-    reorder: float = 0.4
-    """Share of the operator REORDER."""
-    retranslate: float = 0.2
-    """Share of the operator RETRANSLATE."""
-    width: int = 3
-    """Translations of a phrase that every neighbourhood has; of the others, number i (best first) is in it with the
-    chance width / (i + 1) and weighs as much more, so that the distribution stays the same. 0: all are in it."""
-    visit: int = 8
-    """Samples in a row that one sentence gives before another one is drawn; more of them are a little faster."""
-    average: Literal["late", "all", "epoch", "none"] = "late"
-    """The answer: mean of the weights after every sample, where epoch e counts e^2 times; of all epochs alike; of the
-    last epoch; or the mixed weights."""
-    documents: str = ""
-    """A file with the name of each line's document: batches then have whole documents."""
-    clock: bool = False
-    """Measures the time that gains take (`gain_time` in the trace)."""
+    chains: int = option(
+        8,
+        help="Chains that learn apart, each on its own part of the text; their weights are averaged after every epoch.",
+        min=1,
+    )
+    samples: int = option(200, help="Samples for each sentence that are learned from.", min=1)
+    burn_in: int = option(100, help="Samples for each sentence before that.", min=0)
+    batch: int = option(
+        0, help="Sentences whose common BLEU is the gain; 0 is all of a chain's, as in the paper.", min=0
+    )
+    oracle: Literal["mean", "hope", "gain"] = option(
+        "mean",
+        help="What a sample is held against: all of its neighbourhood; or y+, the largest gain + score, or the "
+        "largest gain.",
+    )
+    rate: float = option(
+        0.1,
+        help="How far steps go at first; they get shorter with the root of what was seen. 0: the paper's "
+        "steps, up to c.",
+        min=0,
+    )
+    c: float = option(0.01, help="Largest step of the paper's.", above=0)
+    scale: float = option(
+        100.0, help="What a perfect gain is: 100 as the authors ran it, or 1. Steps and margins depend on it.", above=0
+    )
+    smooth: float = option(0.01, help="Added to all counts of BLEU.", above=0)
+    margin: bool = option(True, help="Whether m is the oracle's gain; else it is 1.")
+    always: bool = option(
+        False,
+        help="Whether a right ranking by less than the margin b moves the weights, too; else only a wrong one does.",
+    )
+    temperature: float = option(0.2, help="Derivations are drawn by exp(score / temperature).", above=0)
+    hot: float = option(
+        0.0,
+        help="Temperature at the start of the burn-in, from which it falls to `temperature`; 0: it is constant.",
+        min=0,
+    )
+    start: Literal["gloss", "best"] = option(
+        "best",
+        help="Derivations start with the best translation of each word (the paper), or with the phrases that "
+        "look best.",
+    )
+    merge: float = option(0.4, help="Share of the operator MERGE-SPLIT.", min=0)
+    reorder: float = option(0.4, help="Share of the operator REORDER.", min=0)
+    retranslate: float = option(0.2, help="Share of the operator RETRANSLATE.", min=0)
+    width: int = option(
+        3,
+        help="Translations of a phrase that every neighbourhood has; of the others, number i (best first) is "
+        "in it with the chance width / (i + 1) and weighs as much more, so that the distribution stays "
+        "the same. 0: all are in it.",
+        min=0,
+    )
+    visit: int = option(
+        8,
+        help="Samples in a row that one sentence gives before another one is drawn; more of them are a little faster.",
+        min=1,
+    )
+    average: Literal["late", "all", "epoch", "none"] = option(
+        "late",
+        help="The answer: mean of the weights after every sample, where epoch e counts e^2 times; of all "
+        "epochs alike; of the last epoch; or the mixed weights.",
+    )
+    documents: str = option("", help="A file with the name of each line's document: batches then have whole documents.")
+    clock: bool = option(False, help="Measures the time that gains take (`gain_time` in the trace).")
 
     def __post_init__(self) -> None:
+        check_options(self, "samplerank")
         shares = (self.merge, self.reorder, self.retranslate)
-        check(
-            "SampleRank",
-            chains=self.chains > 0,
-            samples=self.samples > 0,
-            burn_in=self.burn_in >= 0,
-            batch=self.batch >= 0,
-            rate=self.rate >= 0,
-            c=self.c > 0,
-            scale=self.scale > 0,
-            smooth=self.smooth > 0,
-            oracle=self.oracle in {"mean", "hope", "gain"},
-            temperature=self.temperature > 0,
-            start=self.start in {"gloss", "best"},
-            merge=min(shares) >= 0 and sum(shares) > 0,
-            width=self.width >= 0,
-            visit=self.visit > 0,
-            average=self.average in {"late", "all", "epoch", "none"},
-        )
+        if not sum(shares) > 0:
+            raise OptionError("samplerank: merge, reorder and retranslate must not all be 0")
 
     @property
     def name(self) -> str:

@@ -11,7 +11,8 @@ import numpy as np
 
 from dragoman.engine import Engine, Serial, Shared
 from dragoman.errors import OptionError
-from dragoman.options import closest
+from dragoman.options import check as check_options
+from dragoman.options import option
 from dragoman.tuning.limits import Limits
 from dragoman.tuning.pool import Pool
 from dragoman.tuning.problem import BatchTuner
@@ -35,50 +36,56 @@ class Mert(BatchTuner):
     bounded, or the regulariser minds the scale.
     """
 
-    directions: str = "coordinate"
-    """`coordinate`, `random`, `powell`, `gradient`, `natural`, or several joined: `gradient+coordinate`."""
-    order: Order = "greedy"
-    """Move along every line that helps (`cyclic`), only along the best of a round (`steepest`, as Moses does), or
-    along the better half (`greedy`)."""
-    random_directions: int = 10
-    """Random directions in a round, where `directions` has `random`."""
-    starts: int = 20
-    """Starting points: the given one, and random ones."""
-    restart: Literal["uniform", "walk"] = "uniform"
-    """Random starting points: anywhere in each feature's range, or a step away from the best point so far
-    (random walks, after Moore & Quirk 2008)."""
-    l2: float = 0.0
-    """Strength of an L2 penalty on the weights, 1/(2 sigma^2). Gains are on the 0..1 scale."""
-    l2_form: Literal["origin", "fixed", "normalised"] = "origin"
-    """What L2 measures: the distance from `origin` (v1), the weights with one `fixed` (v2), or w/|w|_1 (v3)."""
+    directions: str = option(
+        "coordinate",
+        help="`coordinate`, `random`, `powell`, `gradient`, `natural`, or several joined: `gradient+coordinate`.",
+    )
+    order: Order = option(
+        "greedy",
+        help="Move along every line that helps (`cyclic`), only along the best of a round (`steepest`, as "
+        "Moses does), or along the better half (`greedy`).",
+    )
+    random_directions: int = option(10, help="Random directions in a round, where `directions` has `random`.", min=1)
+    starts: int = option(20, help="Starting points: the given one, and random ones.", min=1)
+    restart: Literal["uniform", "walk"] = option(
+        "uniform",
+        help="Random starting points: anywhere in each feature's range, or a step away from the best point so "
+        "far (random walks, after Moore & Quirk 2008).",
+    )
+    l2: float = option(
+        0.0, help="Strength of an L2 penalty on the weights, 1/(2 sigma^2). Gains are on the 0..1 scale.", min=0
+    )
+    l2_form: Literal["origin", "fixed", "normalised"] = option(
+        "origin",
+        help="What L2 measures: the distance from `origin` (v1), the weights with one `fixed` (v2), or w/|w|_1 (v3).",
+    )
     origin: Weights | None = None
     """w0, where the penalty is zero; the starting point if not given."""
-    fixed: str | None = None
-    """The feature that the form `fixed` keeps at its starting value."""
-    l0: float = 0.0
-    """The price of each weight that is not zero; instead of L2."""
-    noise: float = 0.0
-    """Smooths the surface: every list sees each weight through a random factor between 1 - noise and 1 + noise, so
-    that weights are only good if those around them are. See `smooth`."""
-    copies: int = 4
-    """How many times each list counts with noise, each time with other factors: time and memory grow with it."""
-    tolerance: float = 1e-5
-    """What a move must add to the objective: 0.001 BLEU points."""
-    rounds: int = 100
-    """Rounds from each starting point, at most."""
-    together: int = 4
-    """Starting points in one step, searched side by side. Any number gives the same weights with `uniform`."""
+    fixed: str | None = option(None, help="The feature that the form `fixed` keeps at its starting value.")
+    l0: float = option(0.0, help="The price of each weight that is not zero; instead of L2.", min=0)
+    noise: float = option(
+        0.0,
+        help="Smooths the surface: every list sees each weight through a random factor between 1 - noise and 1 "
+        "+ noise, so that weights are only good if those around them are. See `smooth`.",
+        min=0,
+        max=1,
+    )
+    copies: int = option(
+        4,
+        help="How many times each list counts with noise, each time with other factors: time and memory grow with it.",
+        min=1,
+    )
+    tolerance: float = option(1e-5, help="What a move must add to the objective: 0.001 BLEU points.", min=0)
+    rounds: int = option(100, help="Rounds from each starting point, at most.", min=1)
+    together: int = option(
+        4,
+        help="Starting points in one step, searched side by side. Any number gives the same weights with `uniform`.",
+        min=1,
+    )
 
     def __post_init__(self) -> None:
+        check_options(self, "mert")
         strategies(self.directions, self.order, self.random_directions)
-        if self.l2_form not in _L2_FORMS:
-            raise OptionError(f"mert: unknown l2_form; {closest(self.l2_form, _L2_FORMS)}")
-        if min(self.starts, self.rounds, self.together, self.random_directions, self.copies) < 1:
-            raise OptionError("mert: starts, rounds, together, random_directions and copies must be at least 1")
-        if not 0.0 <= self.noise <= 1.0:
-            raise OptionError("mert: noise must be between 0 and 1")
-        if not (self.tolerance >= 0.0 and self.l2 >= 0.0 and self.l0 >= 0.0):
-            raise OptionError("mert: tolerance, l2 and l0 must not be negative")
         if self.l2 > 0.0 and self.l0 > 0.0:
             raise OptionError("mert: choose one of l2 and l0")
         if (self.l2_form == "fixed") != (self.fixed is not None):
