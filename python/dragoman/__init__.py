@@ -1,4 +1,13 @@
-"""Feature-rich statistical machine translation: score, compare, tune, train and decode on plain CPUs."""
+"""Feature-rich statistical machine translation: score, compare, tune, train and translate on plain CPUs.
+
+    import dragoman
+
+    dragoman.train("train.de", "train.en", "model")
+    model = dragoman.load("model")
+    print(model.translate("Das ist ein Test."))
+
+Verbs: `train`, `tune`, `load`, `score`, `compare`, `rerank`, `mbr`. What they are made of is in the modules.
+"""
 
 from __future__ import annotations
 
@@ -23,17 +32,35 @@ if TYPE_CHECKING:
         weights,
         word_classes,
     )
-    from dragoman.decoder import Decoder
+    from dragoman.decoder import Constraints, Decoder
     from dragoman.errors import DragomanError, InputError, OptionError, TuningError
     from dragoman.metrics import Bleu, Chrf, External, Ter, Wer
+    from dragoman.reranking import mbr, rerank
+    from dragoman.training import train
+    from dragoman.translator import Translation, Translator, load
     from dragoman.types import Candidates, Features, Hypotheses, Metric, Names, References, Texts, Weights
+    from dragoman.verbs import compare, score, tune
 
 __version__ = VERSION
+
+# Where the names come from. They are imported when they are first used: a command that needs a few starts at once.
+_PLACES = {
+    "dragoman.verbs": ("compare", "score", "tune"),
+    "dragoman.reranking": ("mbr", "rerank"),
+    "dragoman.training": ("train",),
+    "dragoman.translator": ("Translation", "Translator", "load"),
+    "dragoman.decoder": ("Constraints", "Decoder"),
+    "dragoman.errors": ("DragomanError", "InputError", "OptionError", "TuningError"),
+    "dragoman.metrics": ("Bleu", "Chrf", "External", "Ter", "Wer"),
+    "dragoman.types": ("Candidates", "Features", "Hypotheses", "Metric", "Names", "References", "Texts", "Weights"),
+}
+_HOMES = {name: module for module, names in _PLACES.items() for name in names}
 
 __all__ = [
     "Bleu",
     "Candidates",
     "Chrf",
+    "Constraints",
     "Decoder",
     "DragomanError",
     "External",
@@ -46,33 +73,33 @@ __all__ = [
     "References",
     "Ter",
     "Texts",
+    "Translation",
+    "Translator",
     "TuningError",
     "Weights",
     "Wer",
     "__version__",
     "alignment",
+    "compare",
     "corpus",
     "decoder",
     "lm",
+    "load",
+    "mbr",
     "metrics",
     "model",
     "nbest",
+    "rerank",
     "rules",
+    "score",
     "significance",
+    "train",
     "training",
+    "tune",
     "tuning",
     "weights",
     "word_classes",
 ]
-
-# Where the names come from. They are imported when they are first used: a command that needs a few starts at once.
-_PLACES = {
-    "dragoman.decoder": ("Decoder",),
-    "dragoman.errors": ("DragomanError", "InputError", "OptionError", "TuningError"),
-    "dragoman.metrics": ("Bleu", "Chrf", "External", "Ter", "Wer"),
-    "dragoman.types": ("Candidates", "Features", "Hypotheses", "Metric", "Names", "References", "Texts", "Weights"),
-}
-_HOMES = {name: module for module, names in _PLACES.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:

@@ -206,7 +206,7 @@ def test_sweeps_bounds_and_traces_with_a_model(cli: Cli, tmp_path: Path) -> None
     (tmp_path / "src").write_text("".join(f"{line}\n" for line in lines))
     (tmp_path / "ref").write_text("".join(f"{line}\n" for line in references))
     base = ["tune", "--model", model, "--src", tmp_path / "src", "--refs", tmp_path / "ref", "--tokenized"]
-    base += ["--tuner", "adagrad:batch=3", "--epochs", "2", "--size", "20", "--held-out", "0.25"]
+    base += ["--tuner", "adagrad:batch=3", "--epochs", "2", "--nbest-size", "20", "--held-out", "0.25"]
     more = [
         "--sweep",
         "rate=0.02,0.3",
@@ -228,7 +228,7 @@ def test_sweeps_bounds_and_traces_with_a_model(cli: Cli, tmp_path: Path) -> None
     traced = [json.loads(line) for line in (tmp_path / "trace.sweep2.jsonl").read_text().splitlines()]
     assert [record["step"] for record in traced] == [0, 1, 2]
     kept = (tmp_path / "t" / "sweep1" / "weights.toml").stat().st_mtime_ns
-    code, _, err = cli(*base, *more, "--resume")
+    code, _, err = cli(*base, *more)
     assert code == 0, err
     assert (tmp_path / "t" / "weights.toml").exists() and kept
 
@@ -261,7 +261,7 @@ def test_options_that_would_do_nothing_are_refused(lists: Path, cli: Cli) -> Non
     base = ("tune", "--nbest", lists / "dev.nbest", "--refs", lists / "dev.ref", "--out", lists / "w.toml")
     for option, value in (
         ("--epochs", "3"),
-        ("--size", "50"),
+        ("--nbest-size", "50"),
         ("--memory", "1G"),
         ("--stack-size", "9"),
         ("--src", "x"),

@@ -182,7 +182,7 @@ def test_what_it_cannot_do(model: Path, tmp_path: Path, cli: Cli) -> None:
         with pytest.raises(OptionError, match=message):
             tune_source(setting, metric, SMALL, wrong(setting), Plan(epochs=1))
     for options in ({"chains": 0}, {"c": 0.0}, {"oracle": "x"}, {"merge": -1.0}, {"temperature": 0.0}):
-        with pytest.raises(OptionError, match="must be|must not"):
+        with pytest.raises(OptionError, match=r"must be|must not"):
             SampleRank(**options)
     lists = tmp_path / "x.nbest"
     lists.write_text("0 ||| a ||| LM= -1 ||| -1\n0 ||| b ||| LM= -2 ||| -2\n")

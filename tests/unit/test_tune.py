@@ -119,14 +119,14 @@ def test_kill_and_resume(lists: Path, tuner: str) -> None:
     whole = time.monotonic() - began
     for share in (0.5, 0.8, 0.95):
         run = subprocess.Popen(
-            command("killed.toml", "--resume"), cwd=lists, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+            command("killed.toml"), cwd=lists, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         )
         try:
             run.wait(timeout=share * whole)
         except subprocess.TimeoutExpired:
             run.send_signal(signal.SIGKILL)
             run.wait()
-    subprocess.run(command("killed.toml", "--resume"), cwd=lists, check=True, capture_output=True)
+    subprocess.run(command("killed.toml"), cwd=lists, check=True, capture_output=True)
     assert weights.load(lists / "killed.toml").to_dict() == weights.load(lists / "whole.toml").to_dict()
     traces = [
         [json.loads(line) for line in (lists / f"{n}.toml.trace").read_text().splitlines()] for n in ("whole", "killed")

@@ -19,7 +19,7 @@ from typing import cast
 import pytest
 
 from dragoman import Bleu, toml, weights
-from dragoman.cli.tune_model import _Course
+from dragoman.cli.course import _Course
 from dragoman.decoder import Decoder, DecoderSource
 from dragoman.training import Options, train
 from dragoman.types import Weights
@@ -56,7 +56,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def tune(folder: Path, out: Path, *more: str) -> list[str]:
     files = {"--model": "model", "--src": "dev.de", "--refs": "dev.en", "--start": "bad.toml"}
     given = [part for option, name in files.items() for part in (option, str(folder / name))]
-    return ["tune", *given, "--out", str(out), "--size", "100", "--epochs", "3", *more]
+    return ["tune", *given, "--out", str(out), "--nbest-size", "100", "--epochs", "3", *more]
 
 
 @pytest.mark.parametrize(
@@ -188,10 +188,10 @@ def test_replications_and_resuming(cli: Cli, folder: Path, tmp_path: Path) -> No
     assert code == 0, err
     assert "over 2 runs" in out
     first = (tmp_path / "t" / "run2" / "weights.toml").read_bytes()
-    code, _, err = cli(*tune(folder, tmp_path / "t", *options, "--resume"))
+    code, _, err = cli(*tune(folder, tmp_path / "t", *options))
     assert code == 0, err
     assert (tmp_path / "t" / "run2" / "weights.toml").read_bytes() == first
-    code, _, err = cli(*tune(folder, tmp_path / "t", *options, "--resume", "--stale", "0"))
+    code, _, err = cli(*tune(folder, tmp_path / "t", "--tuner", "adagrad:stale=0", *options[2:]))
     assert code == 1 and "other inputs or options" in err
 
 
@@ -231,7 +231,7 @@ def test_replications_without_held_out_text(cli: Cli, folder: Path, tmp_path: Pa
     scores = [run["end"]["score"] for run in told["runs"]]
     assert told["spread"]["scores"] == pytest.approx(scores)
     assert told["spread"]["mean"] == pytest.approx(sum(scores) / 2)
-    code, out, err = cli(*tune(folder, tmp_path / "t", "--tuner", "adagrad", "--replications", "2", "--resume"))
+    code, out, err = cli(*tune(folder, tmp_path / "t", "--tuner", "adagrad", "--replications", "2"))
     assert code == 0, err
     assert f"tuning BLEU: mean {sum(scores) / 2:.2f}" in out
 
@@ -243,11 +243,11 @@ def test_errors_come_before_the_work(cli: Cli, folder: Path, tmp_path: Path) -> 
     model = ["--model", str(folder / "model")]
     dev = ["--src", str(folder / "dev.de"), "--refs", str(folder / "dev.en")]
     cases: list[tuple[list[str], int, str]] = [
-        ([*model, "--refs", "x"], 2, "--src dev.de"),
-        ([*model, "--src", str(folder / "dev.de")], 2, "missing --refs"),
-        ([*model, *dev, "--nbest", "x"], 2, "not for --model"),
-        ([*model, *dev, "--held-out", "x"], 2, "--held-out-refs"),
-        ([*model, *dev, "--held-out", "0.2", "--held-out-refs", "x"], 2, "leave --held-out-refs out"),
+        ([*model, "--refs", "x"], 1, "--src dev.de"),
+        ([*model, "--src", str(folder / "dev.de")], 1, "--refs dev.en"),
+        ([*model, *dev, "--nbest", "x"], 2, "either --nbest"),
+        ([*model, *dev, "--held-out", "x"], 1, "with their references"),
+        ([*model, *dev, "--held-out", "0.2", "--held-out-refs", "x"], 1, "leave the held-out references out"),
         ([*model, *dev, "--held-out", "0.001"], 1, "too few"),
         (
             [*model, "--src", str(tmp_path / "hole.de"), "--refs", str(tmp_path / "two.en")],
@@ -274,7 +274,7 @@ def test_a_full_disk_is_told_and_nothing_is_lost(folder: Path, tmp_path: Path) -
     """Files may not grow, as on a full disk: the error names one, and the run goes on when there is room again."""
 
     def command(name: str) -> list[str]:
-        return [*DRAGOMAN, *tune(folder, tmp_path / name, "--tuner", "kbmira", "--features", "pt", "--resume")]
+        return [*DRAGOMAN, *tune(folder, tmp_path / name, "--tuner", "kbmira", "--features", "pt")]
 
     full = subprocess.run(command("full"), check=False, preexec_fn=_no_large_files, capture_output=True, text=True)
     assert full.returncode == 1
@@ -304,7 +304,7 @@ def test_kill_and_resume(folder: Path, tmp_path: Path, tuner: str) -> None:
     """Killed at moments that are spread over the run, it ends with the weights of a run that was not."""
 
     def command(name: str) -> list[str]:
-        return [*DRAGOMAN, *tune(folder, tmp_path / name, "--tuner", tuner, "--features", "pt", "--resume")]
+        return [*DRAGOMAN, *tune(folder, tmp_path / name, "--tuner", tuner, "--features", "pt")]
 
     began = time.monotonic()
     subprocess.run(command("whole"), check=True, capture_output=True)

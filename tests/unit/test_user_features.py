@@ -339,7 +339,7 @@ def test_from_the_command_line(model: Model, cli: Cli, tmp_path: Path) -> None:
     assert code == 0, err
     assert weights.load(tmp_path / "tuned" / "weights.toml")["Longer"] > 0
     mine.write_text(mine.read_text() + "# other\n")
-    code, _, err = cli(*tune, "--out", tmp_path / "tuned", "--resume")
+    code, _, err = cli(*tune, "--out", tmp_path / "tuned")
     assert code == 1 and "other inputs or options" in err
     (tmp_path / "bad.py").write_text("\n1 / 0\n")
     (tmp_path / "typo.py").write_text("def\n")

@@ -46,7 +46,8 @@ class Command(click.Command):
             now = self._now(str(error.option_name))
             if now is None:
                 raise
-            raise click.UsageError(f"{error.option_name} is called {now} now", ctx) from None
+            what = f"{error.option_name} is called {now} now" if now.startswith("--") else f"{error.option_name}: {now}"
+            raise click.UsageError(what, ctx) from None
         return rest
 
     def _now(self, option: str) -> str | None:

@@ -9,15 +9,14 @@ from typing import Any
 
 import click
 
+from dragoman.tables import table
+
 __all__ = ["print_json", "print_table"]
 
 
 def print_table(header: Sequence[str], rows: Sequence[Sequence[str]], *, left: int = 1) -> None:
     """Aligned columns: the first ones (`left` of them) to the left, numbers to the right."""
-    widths = [max(len(row[i]) for row in [header, *rows]) for i in range(len(header))]
-    for row in [header, *rows]:
-        cells = [c.ljust(w) if i < left else c.rjust(w) for i, (c, w) in enumerate(zip(row, widths, strict=True))]
-        click.echo("  ".join(cells).rstrip())
+    click.echo(table(header, rows, left=left))
 
 
 def print_json(value: Any) -> None:

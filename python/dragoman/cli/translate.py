@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -14,20 +16,22 @@ import click
 import msgspec
 import numpy as np
 
-from dragoman import nbest, weights
+from dragoman import nbest
 from dragoman.cli import mcmc
 from dragoman.cli.arguments import Command, as_json
-from dragoman.cli.declared import takes
+from dragoman.cli.declared import Named, takes
+from dragoman.cli.messages import messages
 from dragoman.cli.progress import counter
 from dragoman.cli.show import print_json, print_table
-from dragoman.decoder import Constraints, Decoder, Derivation, Search
+from dragoman.decoder import Constraints, Decoder, Search
+from dragoman.decoder.sampling import Sampling
 from dragoman.errors import InputError
-from dragoman.files import Lines, read_text
-from dragoman.metrics import METRICS
+from dragoman.files import Lines, read_text, write_text
+from dragoman.metrics import metric_from
 from dragoman.model import Model
-from dragoman.moses import cached, convert
-from dragoman.options import build, made
+from dragoman.moses import convert
 from dragoman.reranking import mbr
+from dragoman.translator import Explanation, load
 from dragoman.types import Candidates, Metric
 
 __all__ = ["model", "translate"]
@@ -43,37 +47,69 @@ class _Line(msgspec.Struct, forbid_unknown_fields=True):
     zones: list[tuple[int, int]] = []
 
 
-@click.command(cls=Command)
+@click.command(cls=Command, was={"--own": "--features FILE.py:NAME", "--size": "--nbest"})
 @click.option("--model", "folder", metavar="FOLDER", help="A model that `dragoman train` made.")
 @click.option("--moses-ini", metavar="FILE", help="A Moses system instead; it is converted once and kept in a cache.")
 @click.option("--weights", "weights_file", metavar="FILE", help="Other weights than the model's own.")
 @click.option(
     "--features",
     metavar="SETS",
-    help="Sparse feature sets besides the model's own, e.g. pt,al,lo or sparse-hrm:words=80,classes=50+20.",
+    help="Feature sets besides the model's own, e.g. pt,al,lo, sparse-hrm:words=80,classes=50+20, or of yours "
+    "mine.py:Lengths.",
 )
 @click.option("--input", "source", default="-", metavar="FILE", help="Text, one sentence a line.  [default: stdin]")
 @click.option("--output", default="-", metavar="FILE", help="Where translations go.  [default: stdout]")
 @click.option(
     "--jsonl", is_flag=True, help='Input lines are {"text": ..., "given": [[0, 1, "a"]], "walls": [], "zones": []}.'
 )
-@click.option("--tokenized", is_flag=True, help="Take and give words between blanks, as the model has them.")
-@click.option("--threads", type=click.IntRange(min=1), help="Default: all cores.")
-@takes(Search, into="search", section="Search", without=["memory"])
-@mcmc.mcmc_options
-@click.option("--nbest", "size", type=click.IntRange(1, 100_000), default=1, help="Translations of each sentence.")
+@click.option("--tokenized", is_flag=True, help="Text is tokenised and cased, on both sides, as the model has it.")
+@click.option(
+    "--threads", type=click.IntRange(min=1), metavar="N", help="Threads to use.  [default: all cores; at least 1]"
+)
+@click.option(
+    "--nbest",
+    "size",
+    type=click.IntRange(1, 100_000),
+    default=1,
+    show_default=True,
+    metavar="N",
+    help="Translations of each sentence.",
+)
 @click.option("--nbest-out", metavar="FILE", help="Where the n-best list goes (Moses' form, or .jsonl).")
 @click.option("--all-derivations", is_flag=True, help="List texts as often as they have derivations.")
 @click.option("--align-out", metavar="FILE", help="Where word alignments go, as 0-0 1-2.")
 @click.option(
     "--lattice-out", metavar="FILE", help="Where lattices go, a JSON object a line (.jsonl), or OpenFST text."
 )
+@click.option("--unknown", metavar="FILE", help="Where words go that no table knows, with their counts.")
 @click.option(
     "--target", metavar="FILE", help="Find the best derivation of these targets; an empty line where there is none."
 )
-@click.option("--mbr", "mbr_metric", metavar="METRIC", help="Minimum Bayes risk over the n-best list, e.g. bleu.")
-@click.option("--mbr-scale", default=1.0, show_default=True, help="Sharpness of the belief in model scores.")
-@click.option("--explain", is_flag=True, help="Show the derivation of each sentence, feature by feature.")
+@click.option(
+    "--mbr", "mbr_metric", type=Named("metric"), metavar="METRIC", help="Minimum Bayes risk over the n-best list: bleu."
+)
+@click.option(
+    "--mbr-scale", default=1.0, show_default=True, metavar="X", help="Sharpness of the belief in model scores."
+)
+@click.option("--explain", is_flag=True, help="Show the derivation of each sentence, what features add, alternatives.")
+@takes(Search, into="search", section="Search", without=["memory"])
+@click.option(
+    "--search",
+    "search_name",
+    type=click.Choice(["beam", "mcmc"]),
+    default="beam",
+    show_default=True,
+    help="beam, or sampling: annealed to the best derivation, or with --mbr at one temperature.",
+)
+@takes(Sampling, into="plan", section="Sampling, with --search mcmc", only=mcmc.PLAN)
+@click.option("--documents", metavar="FILE", help="mcmc: the name of each line's document, for --text-feature.")
+@click.option(
+    "--text-feature",
+    "text_features",
+    multiple=True,
+    metavar="SPEC",
+    help="mcmc: a feature of whole texts, as file.py:object=weight or module:object=weight.",
+)
 @as_json
 def translate(
     folder: str | None,
@@ -90,12 +126,15 @@ def translate(
     all_derivations: bool,
     align_out: str | None,
     lattice_out: str | None,
+    unknown: str | None,
     target: str | None,
     mbr_metric: str | None,
     mbr_scale: float,
     explain: bool,
-    as_json: bool,
     search: dict[str, Any],
+    search_name: str,
+    plan: dict[str, Any],
+    as_json: bool,
     **sampling: Any,
 ) -> None:
     """Translate text.
@@ -107,41 +146,70 @@ def translate(
     dragoman translate --model model --input in.de --search mcmc --mbr bleu
 
     Plain text is tokenised and cased as the model's training text was, and its translation comes back as plain text.
-    With --tokenized, words stand between blanks on both sides, as they always do in n-best lists, alignments and
-    lattices, and with --jsonl, --markup and --target, which count words. An empty line gives an empty line.
+    N-best lists, alignments and lattices have the words of the model; so have --jsonl, --markup and --target, which
+    count words, and both sides with --tokenized. An empty line gives an empty line.
     """
-    _check_combination(
-        size, nbest_out, mbr_metric, {"--explain": explain, "--lattice-out": lattice_out, "--target": target}
-    )
-    by_sampling = mcmc.asked(
-        sampling, {"--explain": explain, "--lattice-out": lattice_out, "--target": target, "--jsonl": jsonl}
-    )
-    decoder = _decoder(folder, moses_ini, (weights_file, features), threads, search)
+    modes = {"--explain": explain, "--lattice-out": lattice_out, "--target": target}
+    _check_combination(size, nbest_out, mbr_metric, modes)
+    if as_json and not explain:
+        raise click.UsageError("--json shows explanations: it goes with --explain")
+    by_sampling = mcmc.asked(search_name, plan, sampling, {**modes, "--jsonl": jsonl, "--unknown": unknown})
+    if (folder is None) == (moses_ini is None):
+        raise click.UsageError("expected either --model or --moses-ini")
+    model = load(folder or str(moses_ini), weights=weights_file, features=features, threads=threads, **search)
+    decoder = model.decoder
     plain = not (tokenized or jsonl or target or decoder.search.markup)
+    if explain:
+        for line, constraints in _jsonl(source) if jsonl else ((line, None) for line in _lines(source)):
+            _show(model.explain(line, tokenized=not plain, constraints=constraints), as_json)
+        return
     lines = _prepared(decoder, _lines(source)) if plain else _lines(source)
     items = _jsonl(source) if jsonl else ((line, None) for line in lines)
-    if explain:
-        for line, constraints in items:
-            _show(decoder.explain(line, constraints=constraints), as_json)
-    elif lattice_out is not None:
+    if lattice_out is not None:
         _lattices(decoder, items, lattice_out)
     elif target is not None:
         _force(decoder, list(items), target, output, nbest_out)
     else:
-        metric = build("metric", METRICS, mbr_metric) if mbr_metric else None
+        metric = metric_from(mbr_metric) if mbr_metric else None
+        risky = bool(metric)
         wanted = (
-            mcmc.stream(decoder, lines, sampling, size, bool(metric), nbest_out is not None, not all_derivations)
+            mcmc.stream(decoder, lines, plan, sampling, size, risky, nbest_out is not None, not all_derivations)
             if by_sampling
             else decoder.stream(
                 (line if constraints is None else (line, constraints) for line, constraints in items),
                 max(size, 2) if metric else size,
                 distinct=not all_derivations,
                 features=nbest_out is not None,
+                phrases=unknown is not None,
             )
         )
         choose = None if metric is None else partial(_least_risk, metric, mbr_scale)
         finish = (lambda text: decoder.text.after([text])[0]) if plain else None
-        _write(wanted, output, align_out, nbest_out, choose, finish)
+        strange = _Unknown(unknown) if unknown else None
+        _write(wanted, output, align_out, nbest_out, choose, finish, strange)
+
+
+class _Unknown:
+    """Counts words that no table knows: they are copied to the translation."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.counts: Counter[str] = Counter()
+
+    def add(self, found: Candidates) -> None:
+        """The unknown words of a sentence's best derivation."""
+        if found.extra is None or not found.size:
+            return
+        words = found.texts[0].split()
+        for span in found.extra[0].split():
+            if span.endswith("!"):
+                first, _, last = span.rstrip("!").partition(":")[2].partition("-")
+                self.counts.update(words[int(first) : int(last)])
+
+    def write(self) -> None:
+        """The list, the most frequent first."""
+        write_text(self.path, [f"{word}\t{count}" for word, count in self.counts.most_common()])
+        messages.note(f"{len(self.counts)} unknown words in {self.path}")
 
 
 def _least_risk(metric: Metric, scale: float, found: Candidates) -> int:
@@ -166,6 +234,7 @@ def _write(
     nbest_out: str | None,
     choose: Callable[[Candidates], int] | None,
     finish: Callable[[str], str] | None,
+    strange: _Unknown | None,
 ) -> None:
     """Writes each result as it comes: its first translation, or the one that `choose` names, after `finish`."""
     with ExitStack() as stack:
@@ -179,25 +248,12 @@ def _write(
             if aligned and found.alignments is not None:
                 aligned.line(found.alignments[best])
             if lists:
-                lists.write(found)
+                lists.write(replace(found, extra=None) if strange else found)
+            if strange:
+                strange.add(found)
             tick(1)
-
-
-def _decoder(
-    folder: str | None,
-    moses_ini: str | None,
-    what: tuple[str | None, str | None],
-    threads: int | None,
-    search: dict[str, Any],
-) -> Decoder:
-    if (folder is None) == (moses_ini is None):
-        raise click.UsageError("expected either --model or --moses-ini")
-    opened = cached(moses_ini) if moses_ini else Model.open(str(folder))
-    weights_file, features = what
-    loaded = weights.load(weights_file) if weights_file else None
-    decoder = Decoder(opened, weights=loaded, features=features, threads=threads)
-    decoder.search = made(Search, search, base=decoder.search)
-    return decoder
+    if strange:
+        strange.write()
 
 
 def _prepared(decoder: Decoder, lines: Iterable[str]) -> Iterator[str]:
@@ -271,7 +327,7 @@ def _force(
             out.line(found.texts[int(first)] if size else "")
     if nbest_out:
         nbest.write(nbest_out, found.take(np.flatnonzero(sizes)))
-    click.echo(f"{int((sizes > 0).sum())} of {len(items)} targets can be reached", err=True)
+    messages.note(f"{int((sizes > 0).sum())} of {len(items)} targets can be reached")
 
 
 def _lattices(decoder: Decoder, items: Iterable[tuple[str, Constraints | None]], path: str) -> None:
@@ -284,34 +340,11 @@ def _lattices(decoder: Decoder, items: Iterable[tuple[str, Constraints | None]],
                 out.line(lattice.to_openfst())
 
 
-def _show(derivation: Derivation, as_json: bool) -> None:
+def _show(explanation: Explanation, as_json: bool) -> None:
     if as_json:
-        print_json(
-            {
-                "text": derivation.text,
-                "score": derivation.score,
-                "phrases": [
-                    {
-                        "source": p.source,
-                        "target": p.target,
-                        "span": [p.start, p.end],
-                        "origin": p.origin,
-                        "features": dict(p.features),
-                    }
-                    for p in derivation.phrases
-                ],
-            }
-        )
-        return
-    click.echo(f"{derivation.text}   (score {derivation.score:.4f})")
-    names = list(dict.fromkeys(name for phrase in derivation.phrases for name in phrase.features))
-    rows = []
-    for name in names:
-        values = [phrase.features.get(name, 0.0) for phrase in derivation.phrases]
-        weight = derivation.weights.get(name, 0.0)
-        rows.append([name, f"{weight:.4g}", *(f"{weight * v:.3f}" for v in values), f"{weight * sum(values):.3f}"])
-    heads = [f"{p.source} = {p.target or '(nothing)'}" for p in derivation.phrases]
-    print_table(["feature", "weight", *heads, "sum"], rows)
+        print_json(explanation.to_dict())
+    else:
+        click.echo(f"{explanation}\n")
 
 
 @click.group()

@@ -219,6 +219,7 @@ class Decoder:
         *,
         distinct: bool = True,
         features: bool = False,
+        phrases: bool = False,
         weights: Weights | None = None,
     ) -> Iterator[Candidates]:
         """Translates lines as they come, in their order, on all threads, with few of them in memory.
@@ -246,7 +247,7 @@ class Decoder:
         try:
             number = 0
             while (columns := pool.take()) is not None:
-                yield self._candidates(columns, Texts([str(number)]))
+                yield self._candidates(columns, Texts([str(number)]), phrases)
                 number += 1
         finally:
             pool.stop()

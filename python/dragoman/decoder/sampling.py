@@ -14,6 +14,7 @@ from typing import NamedTuple, Protocol
 from dragoman._core import sample_translations
 from dragoman.decoder.decoder import Decoder
 from dragoman.errors import OptionError
+from dragoman.options import check, option
 from dragoman.types import Candidates, Texts, Weights
 
 __all__ = ["Sampling", "TextFeature", "sampled"]
@@ -23,41 +24,36 @@ __all__ = ["Sampling", "TextFeature", "sampled"]
 class Sampling:
     """How long to sample, and from what. Numbers of samples are for each source word."""
 
-    samples: int = 100
-    """Samples that count."""
-    burn_in: int = 500
-    """Samples before that; the temperature falls during these."""
-    hot: float = 1.0
-    """Temperature at the start: derivations are drawn by exp(score / temperature)."""
-    cold: float = 0.02
-    """Temperature after the burn-in."""
-    lag: int = 0
-    """Every so many samples of the document one is listed, with its share of all; 0 gives the best derivation met."""
-    merge: float = 0.4
-    """Share of the operator MERGE-SPLIT."""
-    reorder: float = 0.4
-    """Share of the operator REORDER."""
-    retranslate: float = 0.2
-    """Share of the operator RETRANSLATE."""
-    width: int = 0
-    """Translations of a phrase that every neighbourhood has; of the others, number i (best first) is in it with the
-    chance width / (i + 1) and weighs as much more, so that the distribution stays the same. 0: all are in it."""
-    seed: int = 0
+    samples: int = option(100, help="Samples that count.", min=1)
+    burn_in: int = option(500, help="Samples before that; the temperature falls during these.", min=0)
+    hot: float = option(
+        1.0, help="Temperature at the start: derivations are drawn by exp(score / temperature).", above=0
+    )
+    cold: float = option(0.02, help="Temperature after the burn-in.", above=0)
+    lag: int = option(
+        0,
+        help="Every so many samples of the document one is listed, with its share of all; 0 gives the best "
+        "derivation met.",
+        min=0,
+    )
+    merge: float = option(0.4, help="Share of the operator MERGE-SPLIT.", min=0)
+    reorder: float = option(0.4, help="Share of the operator REORDER.", min=0)
+    retranslate: float = option(0.2, help="Share of the operator RETRANSLATE.", min=0)
+    width: int = option(
+        0,
+        help="Translations of a phrase that every neighbourhood has; of the others, number i (best first) is "
+        "in it with the chance width / (i + 1) and weighs as much more, so that the distribution stays "
+        "the same. 0: all are in it.",
+        min=0,
+    )
+    seed: int = option(0, help="Seed of everything random.", min=0)
 
     def __post_init__(self) -> None:
-        if (
-            self.samples < 1
-            or self.burn_in < 0
-            or self.lag < 0
-            or self.width < 0
-            or not 0 < self.cold <= self.hot < float("inf")
-        ):
-            raise OptionError(f"expected samples, and a temperature that does not rise and stays above 0, found {self}")
-        shares = (self.merge, self.reorder, self.retranslate)
-        if not (min(shares) >= 0 and 0 < sum(shares) < float("inf")):
-            raise OptionError(f"expected shares of operators that are not negative nor all zero, found {shares}")
-        if not 0 <= self.seed < 2**64:
-            raise OptionError(f"expected a seed of at least 0, found {self.seed}")
+        check(self, "sampling")
+        if not self.cold <= self.hot < float("inf"):
+            raise OptionError(f"sampling: expected a temperature that does not rise, found {self.hot} to {self.cold}")
+        if not sum((self.merge, self.reorder, self.retranslate)) > 0:
+            raise OptionError("sampling: merge, reorder and retranslate must not all be 0")
 
     @classmethod
     def of_model(cls, samples: int = 100, *, temperature: float = 1.0, lag: int = 1, seed: int = 0) -> Sampling:

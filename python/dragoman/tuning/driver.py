@@ -210,6 +210,8 @@ class _Run:
         self.keeper.begin_trace(now.records)
         if self.keeper.folder is not None and (self.keeper.folder / _TEXTS).exists():
             self.texts = read_text(self.keeper.folder / _TEXTS)
+        if now.state.done and now.kept.numbers.get("limited") and now.state.step < (self.rounds or 0):
+            now.state = replace(now.state, done=False)
         again = getattr(session, "resume", None)
         if again is not None:
             again(now.state)
@@ -224,7 +226,8 @@ class _Run:
         began = time.monotonic()
         state = session.step(now.state)
         idle = not state.done and np.array_equal(state.weights, padded(now.state.weights, len(state.weights)))
-        if self.rounds is not None and state.step >= self.rounds:
+        limited = self.rounds is not None and state.step >= self.rounds and not state.done
+        if limited:
             state = replace(state, done=True)
         if not self.problem.fixed:
             self._check(state)
@@ -239,6 +242,8 @@ class _Run:
             "nonzero": int(np.count_nonzero(weights)), "seconds": round(time.monotonic() - began, 6),
         }  # fmt: skip
         now.records.append(record)
+        # A run that ended by its number of rounds goes on if it is asked for more.
+        now.kept = replace(now.kept, numbers={**now.kept.numbers, "limited": int(limited)})
 
     def _check(self, state: State) -> None:
         """No step passes for a success that had nothing to learn from or lost everything."""
@@ -286,7 +291,7 @@ class _Run:
             rows["held_out"] = other.rows
             if other.texts is not None:
                 self._keep_texts(other.texts)
-        now.kept = replace(now.kept, weights=state.weights.copy(), rows=rows, numbers={"best": state.step})
+        now.kept = replace(now.kept, weights=state.weights.copy(), rows=rows, numbers={**now.kept.numbers, "best": state.step})
 
     def _keep_texts(self, texts: Texts) -> None:
         self.texts = texts

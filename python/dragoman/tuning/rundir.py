@@ -102,10 +102,8 @@ class RunDir:
             shutil.rmtree(pool, ignore_errors=True)
         path = self.folder / "config.toml"
         if path.exists() and resume:
-            if toml.load(path, "the options of a run") != toml.loads(toml.dumps(config)):
-                raise InputError(
-                    f"{path}: this run had other inputs or options; leave --resume out to start anew", str(path)
-                )
+            self._check_same(path, config)
+            write_text(path, toml.dumps(config).splitlines())
             return
         if path.exists():
             self._clear()
@@ -114,6 +112,21 @@ class RunDir:
         except OSError as error:
             raise InputError(f"{self.folder}: {error.strerror}", str(self.folder)) from None
         write_text(path, toml.dumps(config).splitlines())
+
+    def _check_same(self, path: Path, config: Mapping[str, Any]) -> None:
+        """Refuses to go on with a run of other inputs or options; more rounds than it had are no other run."""
+        before, now = toml.load(path, "the options of a run"), toml.loads(toml.dumps(config))
+        changed = [name for name in sorted({*before, *now}) if before.get(name) != now.get(name)]
+        if changed == ["rounds"] and now["rounds"] > before["rounds"]:
+            return
+        if changed:
+            name = changed[0]
+            what = f"{name} was {before.get(name)!r}, is {now.get(name)!r}"
+            raise InputError(
+                f"{self.folder}: holds a run with other inputs or options ({what}); --overwrite replaces it, or use "
+                "another folder",
+                str(path),
+            )
 
     def _clear(self) -> None:
         assert self.folder is not None
@@ -137,13 +150,13 @@ class RunDir:
         if found != run:
             raise InputError(
                 f"{name}: belongs to another run: the lists, references, metric, options, start or seed have changed. "
-                "Leave --resume out to start anew",
+                "--overwrite starts anew",
                 name,
             )
         for file in progress.state.files:
             if self.folder is not None and not (self.folder / file).exists():
                 raise InputError(
-                    f"{self.folder / file}: missing, so that the run cannot go on; leave --resume out", file
+                    f"{self.folder / file}: missing, so that the run cannot go on; --overwrite starts anew", file
                 )
         return progress
 

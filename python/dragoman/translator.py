@@ -1,0 +1,401 @@
+"""A model that translates: plain text in, plain text out, with all that led there.
+
+>>> model = Translator(Decoder("model"))                                      # doctest: +SKIP
+>>> model.translate("Das ist ein Test.").text                                 # doctest: +SKIP
+'This is a test.'
+"""
+
+from __future__ import annotations
+
+import html
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from os import PathLike
+from pathlib import Path
+from types import TracebackType
+from typing import Any, NamedTuple, overload
+
+from dragoman import moses, weights
+from dragoman.alignment import Aligner
+from dragoman.decoder import Constraints, Decoder, Derivation, Lattice, Phrase, Search
+from dragoman.errors import InputError, OptionError
+from dragoman.model import Model
+from dragoman.options import made
+from dragoman.tables import table
+from dragoman.types import Candidates, Weights
+
+__all__ = ["Explanation", "Translation", "Translator", "load"]
+
+_ALIGNER = "aligner"
+_ALTERNATIVES = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Translation:
+    """A translation and how it came about. `print` shows its text; Jupyter shows words and their alignment."""
+
+    text: str
+    """As people read it."""
+    source: str
+    """What was translated."""
+    score: float
+    """Weights times features."""
+    words: tuple[str, ...]
+    """The words of the translation, as the model has them."""
+    source_words: tuple[str, ...]
+    alignment: tuple[tuple[int, int], ...]
+    """Pairs of a source word and a target word that belong together, by their numbers from 0."""
+    _model: Translator = field(repr=False, compare=False)
+    _weights: Weights = field(repr=False, compare=False)
+    _constraints: Constraints | None = field(default=None, repr=False, compare=False)
+    _listed: tuple[Mapping[str, float], str] | None = field(default=None, repr=False, compare=False)
+    """Of one that is not the best: its features, and the spans of its phrases."""
+
+    def __str__(self) -> str:
+        return self.text
+
+    @property
+    def features(self) -> dict[str, float]:
+        """The value of every feature that is not zero."""
+        if self._listed is not None:
+            return dict(self._listed[0])
+        summed: dict[str, float] = {}
+        for phrase in self.derivation.phrases:
+            for name, value in phrase.features.items():
+                summed[name] = summed.get(name, 0.0) + value
+        return summed
+
+    @property
+    def derivation(self) -> Derivation:
+        """Its phrases. Those of the best translation come with their features, made when they are asked for."""
+        if self._listed is None:
+            line = " ".join(self.source_words)
+            return self._model.decoder.explain(line, weights=self._weights, constraints=self._constraints)
+        phrases = [_phrase(span, self.source_words, self.words) for span in self._listed[1].split()]
+        used = {name: self._weights[name] for name in self._listed[0]}
+        return Derivation(self.score, phrases, used)
+
+    def to_dict(self) -> dict[str, Any]:
+        """What JSON shows."""
+        return {
+            "text": self.text, "source": self.source, "score": self.score, "words": list(self.words),
+            "source_words": list(self.source_words), "alignment": [list(pair) for pair in self.alignment],
+        }  # fmt: skip
+
+    def _repr_html_(self) -> str:
+        """For Jupyter: both sides, with colours for words that belong together."""
+        partners: dict[int, list[str]] = {}
+        for s, t in self.alignment:
+            partners.setdefault(t, []).append(self.source_words[s])
+
+        def word(number: int, text: str) -> str:
+            hint = html.escape(" ".join(partners.get(number, ["no source word"])), quote=True)
+            return f'<span title="{hint}" style="border-bottom:1px dotted">{html.escape(text)}</span>'
+
+        target = " ".join(word(number, text) for number, text in enumerate(self.words))
+        return (
+            f'<div dir="auto"><p>{html.escape(self.source)}</p><p><b>{html.escape(self.text)}</b></p>'
+            f"<p><small>{target} &nbsp; (score {self.score:.3f})</small></p></div>"
+        )
+
+
+def _phrase(span: str, source: Sequence[str], target: Sequence[str]) -> Phrase:
+    """A phrase from `0-2:0-1`, with `!` where no table has it."""
+    unknown = span.endswith("!")
+    left, _, right = span.rstrip("!").partition(":")
+    (start, end), (first, last) = (tuple(map(int, part.split("-"))) for part in (left, right))
+    origin = "unknown" if unknown else "rule"
+    return Phrase(start, end, " ".join(source[start:end]), " ".join(target[first:last]), origin, {})
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """Why a translation is as it is: its phrases, what each feature adds, and what else was in the list."""
+
+    translation: Translation
+    derivation: Derivation
+    alternatives: Sequence[Translation]
+    """The next best translations."""
+
+    def contributions(self) -> dict[str, float]:
+        """What each feature adds to the score, the largest effects first."""
+        weights = self.derivation.weights
+        summed: dict[str, float] = {}
+        for phrase in self.derivation.phrases:
+            for name, value in phrase.features.items():
+                summed[name] = summed.get(name, 0.0) + weights.get(name, 0.0) * value
+        return dict(sorted(summed.items(), key=lambda item: -abs(item[1])))
+
+    def __str__(self) -> str:
+        lines = [f"{self.translation.text}   (score {self.derivation.score:.4f})", ""]
+        phrases = [
+            [f"{p.start}-{p.end - 1}", p.source, p.target or "(nothing)", "" if p.origin == "rule" else p.origin,
+             f"{sum(self.derivation.weights.get(n, 0.0) * v for n, v in p.features.items()):.3f}"]
+            for p in self.derivation.phrases
+        ]  # fmt: skip
+        lines.append(table(["words", "source", "translation", "", "score"], phrases, left=4))
+        parts = self.contributions()
+        shown = dict(list(parts.items())[:_MOST_FEATURES])
+        rows = [
+            [name, f"{self.derivation.weights.get(name, 0.0):.4g}", f"{value:+.3f}"] for name, value in shown.items()
+        ]
+        if len(parts) > len(shown):
+            rest = sum(parts.values()) - sum(shown.values())
+            rows.append([f"{len(parts) - len(shown)} more features", "", f"{rest:+.3f}"])
+        lines += ["", table(["feature", "weight", "adds"], rows)]
+        if self.alternatives:
+            others = [[f"{t.score:.4f}", t.text] for t in self.alternatives]
+            lines += ["", table(["score", "instead"], others, left=2)]
+        return "\n".join(lines)
+
+    def to_dict(self) -> dict[str, Any]:
+        """What JSON shows."""
+        phrases = [
+            {"source": p.source, "target": p.target, "span": [p.start, p.end], "origin": p.origin,
+             "features": dict(p.features)}
+            for p in self.derivation.phrases
+        ]  # fmt: skip
+        return {
+            "text": self.translation.text, "score": self.derivation.score, "phrases": phrases,
+            "weights": dict(self.derivation.weights), "contributions": self.contributions(),
+            "alternatives": [{"text": t.text, "score": t.score} for t in self.alternatives],
+        }  # fmt: skip
+
+
+_MOST_FEATURES = 12
+"""Features that an explanation shows one by one: so it fits a screen."""
+
+
+class Translator:
+    """A loaded model. One serves many threads at once; `close` or `with` lets go of its tables.
+
+    `translate`, `nbest`, `explain`, `align` and `score` take plain text, prepared and finished as the model's training
+    text was; `tokenized=True` says that words stand between spaces on both sides, as the model has them.
+    """
+
+    def __init__(self, decoder: Decoder) -> None:
+        self.decoder = decoder
+
+    def __repr__(self) -> str:
+        languages = "-".join(filter(None, self.languages)) or "?"
+        return f"<dragoman model {str(self.model.folder)!r}, {languages}, {len(self.decoder.dense)} dense features>"
+
+    def __enter__(self) -> Translator:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Lets go of the tables; the model cannot be used afterwards."""
+        close = getattr(self.decoder, "close", None)
+        if close is not None:
+            close()
+
+    @property
+    def model(self) -> Model:
+        """The folder, opened."""
+        return self.decoder.model
+
+    @property
+    def languages(self) -> tuple[str, str]:
+        """Source and target language, if the model knows them."""
+        source, target = self.model.text.get("languages", ["", ""])
+        return str(source), str(target)
+
+    @property
+    def weights(self) -> Weights:
+        """The weights of all calls that name no others."""
+        return self.decoder.weights
+
+    @weights.setter
+    def weights(self, new: Weights | Mapping[str, float] | str | PathLike[str]) -> None:
+        self.decoder.weights = _weights(new)
+
+    @overload
+    def translate(  # type: ignore[overload-overlap]  # a string is lines, too, but not here
+        self, text: str, *, tokenized: bool = False, constraints: Constraints | None = None
+    ) -> Translation: ...
+    @overload
+    def translate(
+        self, text: Iterable[str | tuple[str, Constraints]], *, tokenized: bool = False, constraints: None = None
+    ) -> Iterator[Translation]: ...
+
+    def translate(
+        self,
+        text: str | Iterable[str | tuple[str, Constraints]],
+        *,
+        tokenized: bool = False,
+        constraints: Constraints | None = None,
+    ) -> Translation | Iterator[Translation]:
+        """The best translation of a line; of many lines one by one, as they come, on all threads.
+
+        `constraints` (given translations, walls, zones) count words as the model has them.
+        """
+        if isinstance(text, str):
+            line = self._before([text], tokenized)[0]
+            found = self._listed(line, 1, constraints, features=False)
+            return self._translation(found, 0, _Line(text, line, constraints), tokenized)
+        if constraints is not None:
+            raise OptionError("many lines have their constraints beside them: (line, constraints)")
+        return (found[0] for found in self._stream(text, 1, tokenized))
+
+    @overload
+    def nbest(  # type: ignore[overload-overlap]
+        self, text: str, size: int = 10, *, tokenized: bool = False
+    ) -> list[Translation]: ...
+    @overload
+    def nbest(self, text: Iterable[str], size: int = 10, *, tokenized: bool = False) -> Iterator[list[Translation]]: ...
+
+    def nbest(
+        self, text: str | Iterable[str], size: int = 10, *, tokenized: bool = False
+    ) -> list[Translation] | Iterator[list[Translation]]:
+        """The best translations of a line, the best first; of many lines a list each, as they come."""
+        if size < 1:
+            raise OptionError(f"expected a list of at least 1 translation, found {size}")
+        if isinstance(text, str):
+            line = _Line(text, self._before([text], tokenized)[0], None)
+            found = self._listed(line.ready, size, None, features=True)
+            return [self._translation(found, row, line, tokenized, listed=True) for row in range(found.size)]
+        return self._stream(text, size, tokenized)
+
+    def explain(
+        self,
+        text: str,
+        *,
+        tokenized: bool = False,
+        constraints: Constraints | None = None,
+        alternatives: int = _ALTERNATIVES,
+    ) -> Explanation:
+        """Why a line is translated as it is: phrases, features, alternatives."""
+        _one(text)
+        best = self.translate(text, tokenized=tokenized, constraints=constraints)
+        line = _Line(text, " ".join(best.source_words), constraints)
+        found = self._listed(line.ready, alternatives + 1, constraints, features=True)
+        others = [self._translation(found, row, line, tokenized, listed=True) for row in range(1, found.size)]
+        return Explanation(best, best.derivation, others)
+
+    def lattice(self, text: str, *, tokenized: bool = False) -> Lattice:
+        """The recombined search graph of a line."""
+        _one(text)
+        return self.decoder.lattice(self._before([text], tokenized)[0], features=True)
+
+    def align(self, source: str, target: str, *, tokenized: bool = False) -> list[tuple[int, int]]:
+        """Which words of a line and of its translation belong together, by the model's own aligner."""
+        _one(source)
+        _one(target)
+        left = self._before([source], tokenized)
+        right = [target] if tokenized else self.decoder.text.reference([target])
+        links = self._aligner.align(left, right).links()
+        return [(int(s), int(t)) for s, t in zip(links.source, links.target, strict=True)]
+
+    @cached_property
+    def _aligner(self) -> Aligner:
+        path = self.model.folder / _ALIGNER
+        if not path.exists():
+            raise InputError(f"{self.model.folder}: this model has no aligner: it was made elsewhere", str(path))
+        return Aligner.load(path)
+
+    def score(self, source: str, target: str, *, tokenized: bool = False) -> float:
+        """The model score of a given translation; minus infinity where the model cannot produce it."""
+        _one(source)
+        _one(target)
+        left = self._before([source], tokenized)
+        right = [target] if tokenized else self.decoder.text.reference([target])
+        found = self.decoder.force(left, right)
+        assert found.totals is not None
+        return float(found.totals[0]) if found.size else -float("inf")
+
+    def tune(self, source: Any, references: Any, **options: Any) -> Any:
+        """Finds weights for a metric with this model's decoder in the loop: see `dragoman.tune`."""
+        from dragoman.verbs.tune import tune  # noqa: PLC0415  the verb knows models, too
+
+        return tune(self, references, source=source, **options)
+
+    def _before(self, lines: Sequence[str], tokenized: bool) -> list[str]:
+        """Lines as the model has them."""
+        return list(lines) if tokenized else self.decoder.text.before(lines)
+
+    def _listed(self, line: str, size: int, constraints: Constraints | None, *, features: bool) -> Candidates:
+        wanted = None if constraints is None else [constraints]
+        return self.decoder.nbest([line], size, features=features, phrases=True, constraints=wanted)
+
+    def _stream(
+        self, text: Iterable[str | tuple[str, Constraints]], size: int, tokenized: bool
+    ) -> Iterator[list[Translation]]:
+        """Lists of many lines, in order."""
+        under_way: deque[_Line] = deque()
+
+        def prepared() -> Iterator[str | tuple[str, Constraints]]:
+            for item in text:
+                line, wanted = (item, None) if isinstance(item, str) else item
+                ready = self._before([_one(line)], tokenized)[0]
+                under_way.append(_Line(line, ready, wanted))
+                yield ready if wanted is None else (ready, wanted)
+
+        for found in self.decoder.stream(prepared(), size, features=size > 1, phrases=True):
+            line = under_way.popleft()
+            yield [self._translation(found, row, line, tokenized, listed=size > 1) for row in range(found.size)]
+
+    def _translation(
+        self, found: Candidates, row: int, line: _Line, tokenized: bool, *, listed: bool = False
+    ) -> Translation:
+        assert found.totals is not None
+        assert found.alignments is not None
+        words = found.texts[row]
+        links = (link.partition("-") for link in found.alignments[row].split())
+        extra = None
+        if listed and row:
+            extra = (found.features.row(row), found.extra[row] if found.extra is not None else "")
+        return Translation(
+            words if tokenized else self.decoder.text.after([words])[0], line.text, float(found.totals[row]),
+            tuple(words.split()), tuple(line.ready.split()), tuple((int(s), int(t)) for s, _, t in links), self,
+            self.decoder.weights, line.constraints, extra,
+        )  # fmt: skip
+
+
+class _Line(NamedTuple):
+    """A line under way."""
+
+    text: str
+    """As it came."""
+    ready: str
+    """As the model has it."""
+    constraints: Constraints | None
+
+
+def _one(text: str) -> str:
+    if not isinstance(text, str):
+        raise OptionError(f"expected a line of text, found {type(text).__name__}")
+    return text
+
+
+def _weights(given: Weights | Mapping[str, float] | str | PathLike[str]) -> Weights:
+    if isinstance(given, Weights):
+        return given
+    return Weights.of(given) if isinstance(given, Mapping) else weights.load(given)
+
+
+def load(
+    model: str | PathLike[str],
+    *,
+    weights: Weights | Mapping[str, float] | str | PathLike[str] | None = None,
+    features: str | None = None,
+    threads: int | None = None,
+    **search: Any,
+) -> Translator:
+    """Opens a model that `train` or `tune` made, or a Moses system by its `moses.ini`, to translate with it.
+
+    `weights` other than the model's own: a file, a mapping or `Weights`. `features` adds sparse feature sets and
+    features from files of yours (`pt,al,mine.py:Lengths`). Further options are those of the search: `pop_limit=300`.
+    """
+    path = Path(model)
+    opened = moses.cached(path) if path.is_file() else Model.open(path)
+    chosen = None if weights is None else _weights(weights)
+    decoder = Decoder(opened, weights=chosen, features=features, threads=threads)
+    decoder.search = made(Search, search, base=decoder.search, what="load")
+    return Translator(decoder)

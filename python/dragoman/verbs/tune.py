@@ -1,0 +1,712 @@
+"""`dragoman.tune`: weights for a metric, from n-best lists of any system or with a model's decoder in the loop."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import os
+import shutil
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import asdict, dataclass, field, replace
+from os import PathLike
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+from dragoman import curves, registry, weights
+from dragoman._core import parse_size, set_threads
+from dragoman.decoder import Decoder, DecoderSource, Search
+from dragoman.engine import engine_of
+from dragoman.errors import InputError, OptionError
+from dragoman.features import files_of
+from dragoman.files import write_text
+from dragoman.model import Model, file_hash
+from dragoman.options import check, made, option, options_of
+from dragoman.significance import Interval, Replications
+from dragoman.tables import table
+from dragoman.translator import Translator
+from dragoman.tuning import NamedLimits, Pool, Problem, RunDir, Tuned, Tuner, Workspace, judge, replicate, sweep
+from dragoman.tuning.pool import set_apart
+from dragoman.tuning.problem import missing_of, some
+from dragoman.tuning.replicate import spread
+from dragoman.types import Candidates, Metric, Texts, Weights
+from dragoman.verbs.inputs import (
+    candidates_of,
+    is_path,
+    lines_of,
+    metric_of,
+    needs_references,
+    paths_of,
+    references_of,
+    tuner_of,
+    weights_of,
+)
+from dragoman.verbs.judging import digits
+
+__all__ = ["TuneOptions", "Tuning", "Watcher", "tune"]
+
+
+def _size(text: str) -> None:
+    parse_size(text)
+
+
+@dataclass(frozen=True, slots=True)
+class TuneOptions:
+    """How weights are tuned, besides the tuner's own options."""
+
+    fix: tuple[str, ...] = option((), help="Features whose weights stay as they start.", metavar="NAME")
+    bound: tuple[str, ...] = option(
+        (), help="Bounds of weights: LM=0:1, or LM=0: for no upper one.", metavar="NAME=LOW:HIGH"
+    )
+    sweep: tuple[str, ...] = option(
+        (),
+        help="Try each value of the tuner's options (each combination) and keep the best on the held-out text.",
+        metavar="OPTION=A,B",
+    )
+    select: Literal["best", "last"] | None = option(
+        None,
+        help="Which step's weights to take: the best on the held-out (else the tuning) text, or the last.",
+        usual="last; with a model best",
+    )
+    keep_worse: bool = option(
+        False, help="With lists: keep weights that end below the start on the tuning lists, instead of the start."
+    )
+    replications: int = option(1, help="Runs with different seeds: mean and spread.", min=1)
+    epochs: int | None = option(
+        None, help="With a model: passes, or rounds of batch tuners, at most.", min=1, usual="10"
+    )
+    nbest_size: int | None = option(
+        None, help="With a model: candidates of each sentence.", min=2, usual="100", was=["size"]
+    )
+    memory: str | None = option(
+        None,
+        help="With a model, batch tuners: what the pool of all rounds may take before it goes to disk.",
+        usual="4G",
+        metavar="SIZE",
+        valid=_size,
+    )
+    allow_missing: bool = option(False, help="With lists: tune on, though some sentences have no candidate at all.")
+    threads: int | None = option(None, help="Threads to use.", min=1, usual="all cores")
+    engine: str = option("threads", help="Who does the work: threads, processes, or one of yours, FILE.py:NAME.")
+    seed: int = option(0, help="Seed of everything random.", min=0)
+
+    def __post_init__(self) -> None:
+        check(self)
+        if self.sweep and self.replications > 1:
+            raise OptionError("a sweep and replications do not go together: sweep first, then repeat the best")
+
+
+SEARCH_OPTIONS = tuple(name for name in options_of(Search) if name not in {"memory", "markup"})
+"""Options of the search that tuning with a model takes, too."""
+
+
+class Watcher(Protocol):
+    """Somebody who is shown how far a run is."""
+
+    def watching(self, decoder: Decoder | None, metric: Metric, epochs: int) -> AbstractContextManager[Any]:
+        """A context that gives a function for the record of each step."""
+        ...
+
+    def note(self, text: str) -> None:
+        """Something that happened."""
+        ...
+
+    def warning(self, text: str) -> None:
+        """Something that the user should know."""
+        ...
+
+
+class _Silent:
+    """Nobody looks."""
+
+    def watching(self, decoder: Decoder | None, metric: Metric, epochs: int) -> AbstractContextManager[Any]:  # noqa: ARG002
+        return nullcontext(lambda _record: None)
+
+    def note(self, text: str) -> None:
+        """Is not heard."""
+
+    warning = note
+
+
+@dataclass(frozen=True, slots=True)
+class Tuning:
+    """What tuning found: one run, several, or all variants of a sweep. Prints as a table."""
+
+    runs: Sequence[Tuned]
+    tried: Sequence[tuple[str, Tuned]]
+    """The variants of a sweep, by their options."""
+    metric: Metric
+    modelled: bool
+    """Whether a decoder was in the loop."""
+    out: Path | None
+    """Where the weights are."""
+    across: Replications | None
+    """Mean and spread over runs."""
+    chosen: int = 0
+    """The run whose weights are the result."""
+
+    @property
+    def best(self) -> Tuned:
+        """The run whose weights are the result."""
+        return self.runs[self.chosen]
+
+    @property
+    def weights(self) -> Weights:
+        """The result."""
+        return self.best.weights
+
+    @property
+    def start(self) -> Interval:
+        """The score of the tuning text under the start weights."""
+        return self.best.start
+
+    @property
+    def end(self) -> Interval:
+        """The score of the tuning text under the result."""
+        return self.best.end
+
+    @property
+    def held_out(self) -> Interval | None:
+        """The score of the held-out text under the result."""
+        return self.best.held_out
+
+    @property
+    def warnings(self) -> list[str]:
+        """What may not be as it should."""
+        return [warning for run in self.runs for warning in run.warnings]
+
+    @property
+    def _text(self) -> str:
+        return "tuning" if self.modelled else "pool"
+
+    def __str__(self) -> str:
+        name, d = self.metric.name, digits(self.metric)
+        parts = []
+        if self.tried:
+            rows = [
+                [options, f"{t.end.score:.{d}f}", f"{t.held_out.score:.{d}f}" if t.held_out else ""]
+                for options, t in self.tried
+            ]
+            parts += [table(["options", f"{name} {self._text}", f"{name} held-out"], rows), ""]
+        for number, found in enumerate(self.runs):
+            parts.append(self._table(found, f"{name} run {number + 1}" if len(self.runs) > 1 else name))
+        if self.across is not None:
+            parts.append(self._spread(self.across))
+        return "\n".join(parts)
+
+    def _spread(self, across: Replications) -> str:
+        d, count = digits(self.metric), len(self.runs)
+        text = "held-out" if self.best.held_out else self._text
+        line = f"{text} {self.metric.name}: mean {across.mean:.{d}f}, s.d. {across.s_opt:.{d}f} over {count} runs"
+        if self.identical:
+            line += "\nall runs ended with the same weights: this tuner, with these options, draws no random numbers "
+            line += "that matter"
+        if self.out is not None:
+            line += f"\nthe result is run {self.chosen + 1}, the median"
+        return line
+
+    @property
+    def identical(self) -> bool:
+        """Whether several runs ended with the same weights."""
+        first = self.runs[0].weights
+        return len(self.runs) > 1 and all(
+            len(run.weights) == len(first) and (run.weights.align(first.names) == first.values).all()
+            for run in self.runs
+        )
+
+    def _table(self, found: Tuned, title: str) -> str:
+        d = digits(self.metric)
+
+        def interval(x: Interval) -> str:
+            return f"{x.score:.{d}f} [{x.low:.{d}f} {x.high:.{d}f}]"
+
+        oracle = [] if found.oracle is None else [f"{found.oracle:.{d}f}"]
+        rows = [[self._text, interval(found.start), interval(found.end), *oracle]]
+        if found.held_out and found.held_out_start:
+            rows.append(
+                ["held-out", interval(found.held_out_start), interval(found.held_out), *([""] if oracle else [])]
+            )
+        lines = [table([title, "start", "end", *(["oracle"] if oracle else [])], rows)]
+        for about, names in (("zero", found.zeros), ("at a bound", found.at_bound)):
+            if names and (found.oracle is not None or about == "at a bound"):
+                lines.append(f"# {about}: {', '.join(names[:20])}{' ...' if len(names) > 20 else ''}")
+        epoch = f"|epoch:{found.best}" if self.modelled else ""
+        return "\n".join([*lines, f"# {found.metric}|seed:{found.seed}|tuner:{found.tuner}{epoch}"])
+
+    def to_dict(self) -> dict[str, Any]:
+        """What JSON shows."""
+        shown: dict[str, Any]
+        if self.modelled or len(self.runs) > 1:
+            shown = {"runs": [_plain(found) for found in self.runs], "out": None if self.out is None else str(self.out)}
+            shown["spread"] = asdict(self.across) if self.across else None
+        else:
+            shown = _with_weights(self.runs[0])
+        if self.tried:
+            shown["sweep"] = [{"options": name, **_with_weights(found)} for name, found in self.tried]
+        return shown
+
+
+_HIDDEN = {"weights", "trace", "rows", "held_out_texts"}
+"""Fields of a result that JSON does not show."""
+
+
+def _plain(found: Tuned) -> dict[str, Any]:
+    fields = {name: getattr(found, name) for name in Tuned.__dataclass_fields__ if name not in _HIDDEN}
+    return {key: asdict(value) if isinstance(value, Interval) else value for key, value in fields.items()}
+
+
+def _with_weights(found: Tuned) -> dict[str, Any]:
+    return {**_plain(found), "weights": found.weights.to_dict() if len(found.weights) <= 10_000 else None}
+
+
+def tune(
+    what: Any,
+    references: Any = None,
+    metric: Metric | str | None = None,
+    tuner: Tuner | str | None = None,
+    *,
+    source: Any = None,
+    held_out: Any = None,
+    held_out_references: Any = None,
+    start: Any = "auto",
+    features: str | None = None,
+    tokenized: bool = False,
+    out: str | PathLike[str] | None = None,
+    overwrite: bool = False,
+    trace: str | PathLike[str] | None = None,
+    curve: str | PathLike[str] | None = None,
+    watcher: Watcher | None = None,
+    **options: Any,
+) -> Tuning:
+    """Finds the weights that maximise a metric.
+
+    `what` is tuned: n-best lists of any system (a file or several, records, `Candidates`), or a model (a folder, or
+    `dragoman.load(...)`) whose decoder makes new lists as it goes, from the lines of `source`. `references` are a file,
+    a string for each sentence, or a list of strings for each; None where the metric needs none. `held_out` is a share
+    of the text (0.2), or further lists or source lines with `held_out_references`: it chooses the step and the variant
+    of a sweep, so it is not a test set. `start` are weights, or `auto`, `fit`, `ones`.
+
+    The result goes to `out` (a file of weights; with a model a folder). The same call again goes on with a run that was
+    interrupted; another one in its place is refused, unless `overwrite` says otherwise. Options are those of
+    `TuneOptions`, by name: `replications=3`, `epochs=20`, `sweep=["c=0.01,0.1"]`, `seed=1`.
+    """
+    searching = {name: options.pop(name) for name in SEARCH_OPTIONS if name in options}
+    o = made(TuneOptions, options, what="tune")
+    modelled = _is_model(what)
+    watch = watcher or _Silent()
+    chosen = tuner_of(tuner if tuner is not None else _usual(modelled, features))
+    variants = sweep.variants(chosen, o.sweep)
+    if o.sweep and held_out is None:
+        raise OptionError("a sweep chooses on held-out text: give a share, --held-out 0.2, or text of its own")
+    if curve is not None and importlib.util.find_spec("matplotlib") is None:
+        raise OptionError("a learning curve as a picture needs matplotlib: pip install 'dragoman[plots]'")
+    limits = NamedLimits(o.fix, dict(_bound(text) for text in o.bound))
+    form = metric_of(metric if metric is not None else "bleu:tokenize=none" if modelled else "bleu")
+    place = None if out is None else Path(out)
+    if o.threads is not None:
+        set_threads(o.threads)
+    request = _Request(
+        what, source, references, form, held_out, held_out_references, start, features, tokenized, limits, o, searching
+    )
+    job = (_model_job if modelled else _list_job)(request, place, watch)
+    job.trace, job.curve = None if trace is None else Path(trace), None if curve is None else Path(curve)
+    settings = {"select": o.select, "resume": not overwrite, "seed": o.seed, "engine": engine_of(o.threads, o.engine)}
+    if job.modelled is None:
+        settings["keep_worse"] = o.keep_worse
+        _refuse_other(place, overwrite, chosen, form, o)
+    if o.sweep:
+        tried = job.sweep(variants, settings)
+        best = sweep.best(tried, form)
+        return Tuning([best], tried, form, modelled, place, None)
+    runs, number = job.run(chosen, o.replications, settings)
+    return Tuning(runs, [], form, modelled, place, spread(job.problem, runs), number)
+
+
+@dataclass(frozen=True)
+class _Request:
+    """What is asked for."""
+
+    what: Any
+    source: Any
+    references: Any
+    metric: Metric
+    held_out: Any
+    held_out_references: Any
+    start: Any
+    features: str | None
+    tokenized: bool
+    limits: NamedLimits
+    options: TuneOptions
+    search: Mapping[str, Any]
+    """Options of the search that were given."""
+
+    @property
+    def share(self) -> float | None:
+        """The share of the text that is held out, if it is one."""
+        if isinstance(self.held_out, (int, float)) and not isinstance(self.held_out, bool):
+            if not 0 < self.held_out < 1:
+                raise OptionError(f"a held-out share lies between 0 and 1, found {self.held_out}")
+            return float(self.held_out)
+        return None
+
+
+def _is_model(what: Any) -> bool:
+    if isinstance(what, (Translator, Decoder, Model)):
+        return True
+    return is_path(what) and Path(what).is_dir()
+
+
+def _usual(modelled: bool, features: str | None) -> str:
+    """The tuner where none is named: one for fixed lists, for rounds with a decoder, or for thousands of features."""
+    if not modelled:
+        return "mert"
+    return "adagrad" if features else "smooth-mert"
+
+
+def _bound(text: str) -> tuple[str, tuple[float, float]]:
+    name, given, limits = text.rpartition("=")
+    low, colon, high = limits.partition(":")
+    try:
+        bounds = (float(low or "-inf"), float(high or "inf"))
+    except ValueError:
+        colon = ""
+    if not (name and given and colon):
+        raise OptionError(f"a bound is NAME=LOW:HIGH, found `{text}`")
+    return name, bounds
+
+
+@dataclass
+class _Modelled:
+    """A model, ready to be tuned."""
+
+    decoder: Decoder
+    tokenized: bool
+
+    def readable(self, lines: Texts) -> Texts | list[str]:
+        """Translations as people read them, unless the texts are tokenised."""
+        return lines if self.tokenized else self.decoder.text.after(lines.to_list())
+
+
+@dataclass
+class _Job:
+    """What to tune and where it goes: lists or a model, one run or several."""
+
+    problem: Problem
+    start: Any
+    out: Path | None
+    """A file for weights, or with a model a folder."""
+    watch: Watcher
+    about: dict[str, Any] | None = None
+    rounds: int | None = None
+    modelled: _Modelled | None = None
+    trace: Path | None = None
+    curve: Path | None = None
+
+    def place(self, mark: str = "", keep: bool = False) -> RunDir:
+        """Where a run is kept; `mark` tells several apart."""
+        trace = None if self.trace is None else _marked(self.trace, mark)
+        if self.out is None:
+            return RunDir(trace=trace)
+        if self.modelled is not None:
+            return RunDir(self.out / mark if mark else self.out, trace=trace)
+        return RunDir.beside(_marked(self.out, mark), trace, keep=keep)
+
+    def run(self, tuner: Tuner, count: int, settings: dict[str, Any]) -> tuple[list[Tuned], int]:
+        """One run, or several with other seeds, and the number of the one that is the result: the median."""
+        marks = [""] if count == 1 else [f"run{number + 1}" for number in range(count)]
+        places = [self.place(mark, keep=count > 1) for mark in marks]
+
+        def began(number: int) -> None:
+            self._ready(places[number])
+            if count > 1:
+                self.watch.note(f"run {number + 1} of {count}")
+
+        done: list[Tuned] = []
+
+        def ended(found: Tuned) -> None:
+            done.append(found)
+            self._tell(found, places[len(done) - 1], marks[len(done) - 1])
+
+        with self._watching() as progress:
+            results = replicate(
+                self.problem, tuner, count, places.__getitem__, began=began, ended=ended, start=self.start,
+                rounds=self.rounds, about=self.about, progress=progress, **settings,
+            )  # fmt: skip
+        if count == 1:
+            return results, 0
+        order = sorted(range(count), key=lambda number: self._key(results[number]))
+        median = order[(count - 1) // 2]
+        self._adopt(places, median)
+        return results, median
+
+    def sweep(self, variants: Sequence[sweep.Variant], settings: dict[str, Any]) -> list[tuple[str, Tuned]]:
+        """A run for each variant; the best of these gives the result."""
+        places = [self.place(f"sweep{number + 1}", keep=True) for number in range(len(variants))]
+        for place in places:
+            self._ready(place)
+        with self._watching() as progress:
+            tried = sweep.run(
+                self.problem, variants, places.__getitem__, start=self.start, rounds=self.rounds, about=self.about,
+                progress=progress, **settings,
+            )  # fmt: skip
+        chosen = sweep.best(tried, self.problem.metric)
+        for warning in chosen.warnings:
+            self.watch.warning(warning)
+        self._adopt(places, next(number for number, (_, found) in enumerate(tried) if found is chosen))
+        return tried
+
+    def _key(self, found: Tuned) -> float:
+        return self.problem.sign * (found.held_out or found.end).score
+
+    def _ready(self, place: RunDir) -> None:
+        if place.folder is not None:
+            _writable_folder(place.folder)
+
+    def _watching(self) -> AbstractContextManager[Any]:
+        decoder = None if self.modelled is None else self.modelled.decoder
+        return self.watch.watching(decoder, self.problem.metric, self.rounds or 0)
+
+    def _tell(self, found: Tuned, place: RunDir, mark: str) -> None:
+        """What a run leaves besides its weights."""
+        if self.curve is not None:
+            curves.save(found.trace, _marked(self.curve, mark), self.problem.metric.name)
+        for warning in found.warnings:
+            self.watch.warning(warning)
+        if place.folder is not None and self.modelled is not None:
+            curves.save(found.trace, place.folder / "curve.png", self.problem.metric.name)
+            if found.held_out_texts is not None:
+                write_text(place.folder / "held-out.txt", self.modelled.readable(found.held_out_texts))
+
+    def _adopt(self, places: Sequence[RunDir], chosen: int) -> None:
+        """The weights of one run are the result; only then may checkpoints of lists go."""
+        source = places[chosen].out
+        if source is None or self.out is None:
+            return
+        target = self.out / "weights.toml" if self.modelled else self.out
+        partial = target.with_name(f".{target.name}.{os.getpid()}.partial")
+        shutil.copyfile(source, partial)
+        partial.replace(target)
+        if self.modelled is None:
+            for place in places:
+                place.remove()
+
+
+def _marked(path: Path, mark: str) -> Path:
+    """A file name with a mark before its ending, to tell several runs apart."""
+    return path.with_name(f"{path.stem}.{mark}{path.suffix}") if mark else path
+
+
+# Over n-best lists.
+
+
+def _list_job(request: _Request, out: Path | None, watch: Watcher) -> _Job:
+    o = request.options
+    for name, value in (("source", request.source), ("features", request.features), ("tokenized", request.tokenized)):
+        if value:
+            raise OptionError(f"{name} is for tuning with a model, not for fixed lists")
+    for name in ("epochs", "nbest_size", "memory"):
+        if getattr(o, name) is not None:
+            raise OptionError(f"{name} is for tuning with a model, not for fixed lists")
+    if request.search:
+        raise OptionError(f"{next(iter(request.search))} is for tuning with a model, not for fixed lists")
+    share, form = request.share, request.metric
+    if share is not None and request.held_out_references is not None:
+        raise OptionError("a share of the lists has its references already: leave the held-out references out")
+    given = request.held_out is not None and share is None
+    if needs_references(form) and given != (request.held_out_references is not None):
+        raise OptionError("held-out lists need their references, and the other way round")
+    pool = _pool(form, request.what, request.references, o.allow_missing, watch)
+    other = None
+    if share is not None:
+        pool, other = pool.split(share, o.seed)
+    elif given:
+        other = _pool(form, request.held_out, request.held_out_references, o.allow_missing, watch)
+    if out is not None:
+        _writable_file(out)
+    start = request.start
+    first = start if isinstance(start, str) and start in {"auto", "fit", "ones"} else weights_of(start)
+    problem = Problem.of_pool(pool, limits=request.limits, held_out=None if other is None else Problem.of_pool(other))
+    return _Job(problem, first, out, watch)
+
+
+def _pool(form: Metric, lists: Any, references: Any, allow_missing: bool, watch: Watcher) -> Pool:
+    if references is None and needs_references(form):
+        raise OptionError("expected references of the lists: a file with a line for each sentence, or a list")
+    candidates = candidates_of(lists)
+    found = references_of(references) if references is not None else _none(candidates)
+    missing = missing_of(candidates, found) if allow_missing else []
+    if missing:
+        watch.warning(f"{some(missing)} sentences have no candidate and are left out")
+    return judge(candidates, found, form, allow_missing=allow_missing)
+
+
+def _none(candidates: Candidates) -> list[list[str]]:
+    """References for a metric that needs none."""
+    ids = candidates.ids.to_list()
+    return [[] for _ in range(max(map(int, ids)) + 1 if all(i.isdecimal() for i in ids) else len(ids))]
+
+
+def _refuse_other(out: Path | None, overwrite: bool, tuner: Tuner, form: Metric, o: TuneOptions) -> None:
+    """Weights of another run are not replaced without a word."""
+    if out is None or overwrite or not out.exists():
+        return
+    about = weights.about(out)
+    mine = {"tuner": registry.name_of("tuner", tuner), "metric": form.signature(), "seed": o.seed}
+    if o.sweep or o.replications > 1:
+        mine = {"metric": form.signature()}
+    theirs = {name: about.get(name) for name in mine}
+    if theirs != mine:
+        different = next((f"{name} {value}" for name, value in theirs.items() if value != mine[name]), "another run")
+        what = f"weights of another run ({different})" if about else "other weights"
+        raise InputError(f"{out}: holds {what}; --overwrite replaces them", str(out))
+
+
+def _writable_file(path: Path) -> None:
+    """Says now, not after the work, that a result could not be written."""
+    folder = path.resolve().parent
+    if not folder.is_dir() or not os.access(folder, os.W_OK):
+        raise InputError(f"{path}: cannot be written: {folder} is missing or read-only", str(path))
+
+
+# With a decoder in the loop.
+
+
+def _model_job(request: _Request, out: Path | None, watch: Watcher) -> _Job:
+    o = request.options
+    if request.source is None:
+        raise OptionError("a model needs the source text that the references translate: --src dev.de")
+    if request.references is None:
+        raise OptionError("expected references of the source text: --refs dev.en")
+    if o.allow_missing:
+        raise OptionError("allow_missing is for n-best lists: a model makes its own")
+    decoder = _decoder(request)
+    text = _Text.read(request.source, request.references)
+    other = None
+    share = request.share
+    if share is not None:
+        if request.held_out_references is not None:
+            raise OptionError("a share of the text has its references already: leave the held-out references out")
+        text, other = text.split(share, o.seed)
+    elif (request.held_out is None) != (request.held_out_references is None):
+        raise OptionError("a held-out text is source lines with their references, or a share of the text: 0.2")
+    elif request.held_out is not None:
+        other = _Text.read(request.held_out, request.held_out_references)
+    unknown = [part.name for part in decoder.model.parts if part.kind == "unknown-penalty"]
+    given = request.limits
+    limits = replace(given, fixed=(*given.fixed, *(name for name in unknown if name not in given.names)))
+    size = o.nbest_size or 100
+    held_out = other.problem(decoder, request, 1) if other else None
+    space = Workspace(memory=parse_size(o.memory or "4G"))
+    problem = text.problem(decoder, request, size, held_out=held_out, limits=limits, workspace=space)
+    automatic = isinstance(request.start, str) and request.start == "auto"
+    start = decoder.weights if automatic else weights_of(request.start)
+    if out is not None:
+        _writable_folder(out)
+        if other is not None and share is not None:
+            other.save(out)
+    about = _about(request, decoder, size, text, other)
+    return _Job(problem, start, out, watch, about, o.epochs or 10, _Modelled(decoder, request.tokenized))
+
+
+def _decoder(request: _Request) -> Decoder:
+    what, o = request.what, request.options
+    if isinstance(what, Translator):
+        what = what.decoder
+    if isinstance(what, Decoder):
+        if request.features:
+            raise OptionError("this model is loaded already: give its feature sets to `load`")
+        decoder = what
+    else:
+        decoder = Decoder(what, features=request.features, threads=o.threads)
+    decoder.search = made(Search, request.search, base=decoder.search, what="tune")
+    return decoder
+
+
+@dataclass(frozen=True)
+class _Text:
+    """A source text with its references, as people write it, and the files that it came from."""
+
+    source: Sequence[str]
+    references: Sequence[Sequence[str]]
+    files: Sequence[str] = field(default=())
+
+    @classmethod
+    def read(cls, source: Any, references: Any) -> _Text:
+        lines = lines_of(source, "source text").to_list()
+        found = references_of(references)
+        where = str(source) if is_path(source) else "source text"
+        if len(found) != len(lines):
+            raise InputError(f"{where}: has {len(lines)} lines, but there are references of {len(found)}", where)
+        empty = next((number for number, line in enumerate(lines, 1) if not line.strip()), None)
+        if empty is not None:
+            raise InputError(f"{where}:{empty}: an empty line has nothing to tune on", where, empty)
+        return cls(lines, found, [*paths_of(source), *paths_of(references)])
+
+    def split(self, share: float, seed: int) -> tuple[_Text, _Text]:
+        """What is left, and the share that is held out."""
+        parts = set_apart(len(self.source), share, seed)
+        rest, apart = (
+            _Text([self.source[int(i)] for i in part], [self.references[int(i)] for i in part], self.files)
+            for part in parts
+        )
+        return rest, apart
+
+    def problem(self, decoder: Decoder, request: _Request, size: int, **more: Any) -> Problem:
+        """The text, tokenised and cased as the model has it."""
+        source, references = self.source, self.references
+        if not request.tokenized:
+            source = decoder.text.before(source)
+            flat = decoder.text.reference([text for texts in references for text in texts])
+            ends = iter(flat)
+            references = [[next(ends) for _ in texts] for texts in references]
+        return Problem.of_source(DecoderSource(decoder, source, size), references, request.metric, **more)
+
+    def save(self, folder: Path) -> None:
+        """Writes what was held out, so that it can be looked at."""
+        write_text(folder / "held-out.src", list(self.source))
+        for number in range(min(len(texts) for texts in self.references)):
+            write_text(folder / f"held-out.ref.{number}", [texts[number] for texts in self.references])
+
+    def digest(self) -> str:
+        """A short hash of all lines."""
+        whole = hashlib.blake2b(digest_size=12)
+        for line, texts in zip(self.source, self.references, strict=True):
+            whole.update("\t".join([line, *texts]).encode() + b"\n")
+        return whole.hexdigest()
+
+
+def _about(
+    request: _Request, decoder: Decoder, size: int, text: _Text, other: _Text | None
+) -> dict[str, str | int | float | bool]:
+    """What the result depends on, besides tuner and plan."""
+    start = request.start
+    automatic = isinstance(start, str) and start == "auto"
+    return {
+        "model": decoder.model.signature,
+        "features": request.features or "",
+        "user_files": " ".join(file_hash(path) for path in files_of(request.features or "")),
+        "search": repr(decoder.search),
+        "size": size,
+        "tokenized": request.tokenized,
+        "held_out_share": request.share or 0.0,
+        "inputs": " ".join(part.digest() for part in (text, other) if part is not None),
+        "start": "model" if automatic else _start_hash(start),
+    }
+
+
+def _start_hash(start: Any) -> str:
+    values = weights_of(start).to_dict() if not is_path(start) else None
+    if values is None:
+        return file_hash(Path(start))
+    return hashlib.blake2b(repr(sorted(values.items())).encode(), digest_size=16).hexdigest()
+
+
+def _writable_folder(folder: Path) -> None:
+    """Says now, not after the work, that a result could not be written."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        probe = folder / ".probe"
+        probe.write_bytes(b"")
+        probe.unlink()
+    except OSError as error:
+        raise InputError(f"{folder}: cannot be written: {error.strerror}", str(folder)) from None
