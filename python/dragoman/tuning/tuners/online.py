@@ -27,6 +27,7 @@ from dragoman.tuning.packed import PackedPool, Select, check, refuse
 from dragoman.tuning.pool import Pool
 from dragoman.tuning.problem import BatchTuner, Problem, Session
 from dragoman.tuning.state import State
+from dragoman.tuning.units import Units, in_units
 from dragoman.types import F64, I64, Metric
 
 __all__ = ["Online"]
@@ -88,6 +89,9 @@ class Online(BatchTuner):
     average: bool = False
     """The answer is the mean of the weights after each batch. Learning goes on from the plain weights."""
     shuffle: bool = True
+    units: Units = "auto"
+    """What weights are multiplied with: features as they are (`raw`) or divided by their spread (`spread`), so that all
+    weights can move alike. `auto` divides where the spreads of dense features differ by a factor above 100."""
     select: Select = "last"
     """`best` keeps the weights with the best corpus gain on the pool, the start among them."""
     mode: Literal["auto", "batch", "online"] = "auto"
@@ -117,6 +121,7 @@ class Online(BatchTuner):
             gamma=self.gamma > 0,
             sharpness=self.sharpness > 0,
             epochs=self.epochs > 0,
+            units=self.units in {"auto", "raw", "spread"},
             mode=self.mode in {"auto", "batch", "online"},
             stale=self.stale >= 0,
         )
@@ -164,10 +169,12 @@ class Online(BatchTuner):
         refuse(self, presets, "is for online tuning with the decoder in the loop, not for lists", "stale")
         return super().session(problem, engine, seed)
 
-    def over(self, pool: Pool, limits: Limits, seed: int, engine: Engine | None = None) -> OnlineSession:  # noqa: ARG002
+    def over(self, pool: Pool, limits: Limits, seed: int, engine: Engine | None = None) -> Session:  # noqa: ARG002
         """A run over `pool`."""
         check("online", length_column=not self.times_length or 0 <= self.length_column < pool.metric.width)
-        return OnlineSession(self, PackedPool(pool, limits, seed, self.select))
+        return in_units(
+            self.units, pool, limits, lambda of, within: OnlineSession(self, PackedPool(of, within, seed, self.select))
+        )
 
 
 class OnlineSession:

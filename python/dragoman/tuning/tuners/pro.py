@@ -13,8 +13,9 @@ from dragoman.metrics.capability import AdjustableLevel
 from dragoman.tuning.limits import Limits
 from dragoman.tuning.packed import PackedPool, Select, check
 from dragoman.tuning.pool import Pool
-from dragoman.tuning.problem import BatchTuner
+from dragoman.tuning.problem import BatchTuner, Session
 from dragoman.tuning.state import State
+from dragoman.tuning.units import Units, in_units
 from dragoman.types import F64, Metric
 
 __all__ = ["Pro"]
@@ -62,6 +63,9 @@ class Pro(BatchTuner):
     """The fit ends when a step lowers its objective by less than this fraction."""
     memory: int = 10
     """Steps that L-BFGS remembers. Up to 64 features are fitted by Newton's steps where it takes long."""
+    units: Units = "auto"
+    """What weights are multiplied with: features as they are (`raw`) or divided by their spread (`spread`), so that all
+    weights can move alike. `auto` divides where the spreads of dense features differ by a factor above 100."""
     select: Select = "last"
     """`best` keeps the weights with the best corpus gain on the pool, the start among them."""
 
@@ -76,6 +80,7 @@ class Pro(BatchTuner):
             psi=0 < self.psi <= 1,
             iterations=self.iterations > 0,
             alpha=self.alpha is None or self.alpha >= 0,
+            units=self.units in {"auto", "raw", "spread"},
             fit_iterations=self.fit_iterations > 0,
             tolerance=self.tolerance >= 0,
         )
@@ -116,9 +121,11 @@ class Pro(BatchTuner):
             length_offset=None if self.smooth_brevity is False else 1.0,
         )  # fmt: skip
 
-    def over(self, pool: Pool, limits: Limits, seed: int, engine: Engine | None = None) -> ProSession:  # noqa: ARG002
+    def over(self, pool: Pool, limits: Limits, seed: int, engine: Engine | None = None) -> Session:  # noqa: ARG002
         """A run over `pool`."""
-        return ProSession(self, PackedPool(pool, limits, seed, self.select))
+        return in_units(
+            self.units, pool, limits, lambda of, within: ProSession(self, PackedPool(of, within, seed, self.select))
+        )
 
 
 class ProSession:
