@@ -312,7 +312,7 @@ class Translator:
 
     def tune(self, source: Any, references: Any, **options: Any) -> Any:
         """Finds weights for a metric with this model's decoder in the loop: see `dragoman.tune`."""
-        from dragoman.verbs.tune import tune  # noqa: PLC0415  the verb knows models, too
+        from dragoman.verbs.tuning import tune  # noqa: PLC0415  the verb knows models, too
 
         return tune(self, references, source=source, **options)
 

@@ -57,7 +57,7 @@ MODEL: dict[str, tuple[Tuner, str | None]] = {
 
 
 def over_lists(tuner: Tuner) -> Tuned:
-    return tune(Problem.of_pool(planted_pool()[0]), tuner, engine=Serial(), seed=5)
+    return tune(Problem.of_pool(planted_pool()[0]), tuner, engine=Serial(), seed=5, keep_worse=True)
 
 
 def with_model(tuner: Tuner, features: str | None, folder: Path) -> Tuned:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +20,11 @@ from dragoman import weights
 from dragoman.decoder import Decoder, DecoderSource
 from dragoman.engine import Serial
 from dragoman.errors import InputError, OptionError
-from dragoman.metrics import Bleu
+from dragoman.metrics import Bleu, External
 from dragoman.testing import planted_pool
 from dragoman.tuning import (
+    BatchTuner,
+    Limits,
     Mert,
     Mira,
     NamedLimits,
@@ -29,12 +33,13 @@ from dragoman.tuning import (
     Problem,
     RunDir,
     SampleRank,
+    State,
     Tuner,
     sweep,
     tune,
 )
 from dragoman.tuning.tuners.online import OnlineSession
-from dragoman.types import Weights
+from dragoman.types import F64, Weights
 
 Cli = Callable[..., tuple[int, str, str]]
 
@@ -338,3 +343,63 @@ def test_lists_without_a_sentence_are_refused(lists: Path, cli: Cli) -> None:
     assert "--allow-missing" in err and not (lists / "w.toml").exists()
     code, _, err = cli(*base, "--allow-missing")
     assert code == 0 and "warning: 2 (3, 17) sentences have no candidate and are left out" in err
+
+
+@dataclass(frozen=True)
+class Downhill(BatchTuner):
+    """A tuner that goes the wrong way, or nowhere."""
+
+    factor: float = -1.0
+    units: str = "auto"
+    name: str = "downhill"
+    never_worse: bool = False
+
+    def over(self, pool: Pool, limits: Limits, seed: int, engine: Any = None) -> Downhill:
+        return self
+
+    def begin(self, start: F64) -> State:
+        return State(start)
+
+    def step(self, state: State) -> State:
+        return State(state.weights * self.factor, 1, True)
+
+
+class TestNoGain:
+    """A run over lists that gains nothing on them says so, and its result is the start."""
+
+    def problem(self, better: bool = True) -> Problem:
+        pool, _ = planted_pool()
+        return Problem.of_pool(Pool(pool.candidates, External("quality", higher_is_better=better), pool.statistics))
+
+    def test_the_start_is_the_result(self, tmp_path: Path) -> None:
+        hidden = Weights(self.problem().names, planted_pool()[1])
+        run = RunDir.beside(tmp_path / "w.toml")
+        found = tune(replace(self.problem(), held_out=self.problem()), Downhill(), start=hidden, run=run)
+        assert found.weights.to_dict() == hidden.to_dict()
+        assert weights.load(tmp_path / "w.toml").to_dict() == hidden.to_dict()
+        assert (found.best, found.end, found.held_out) == (0, found.start, found.held_out_start)
+        (warning,) = found.warnings
+        assert re.fullmatch(
+            r"downhill ended at 0\.\d{4}, from 0\.\d{4} quality on its own lists: the result is the start; "
+            r"try mert or kbmira or downhill:units=spread",
+            warning,
+        )
+
+    def test_unless_the_worse_weights_are_wanted(self) -> None:
+        hidden = Weights(self.problem().names, planted_pool()[1])
+        found = tune(self.problem(), Downhill(), start=hidden, keep_worse=True)
+        assert np.array_equal(found.weights.values, -hidden.values)
+        assert found.end.score < found.start.score
+        assert "what it found is kept all the same" in found.warnings[0]
+
+    def test_an_error_rate_has_the_other_direction(self) -> None:
+        hidden = Weights(self.problem().names, planted_pool()[1])
+        found = tune(self.problem(better=False), Downhill(), start=hidden)
+        assert found.end.score < found.start.score
+        assert not found.warnings
+
+    def test_no_gain_at_all_is_said_too(self) -> None:
+        hidden = Weights(self.problem().names, planted_pool()[1])
+        found = tune(self.problem(), Downhill(factor=2.0), start=hidden)
+        assert np.array_equal(found.weights.values, hidden.values)
+        assert "as it began" in found.warnings[0]

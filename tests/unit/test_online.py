@@ -11,7 +11,7 @@ import pytest
 from dragoman.errors import OptionError
 from dragoman.metrics import Bleu, Ter
 from dragoman.tuning import Limits, Pool, State
-from dragoman.tuning.tuners.online import Online
+from dragoman.tuning.tuners.online import Online, OnlineSession
 from dragoman.types import F64, Candidates, Features, Names, Texts
 
 
@@ -53,7 +53,9 @@ class Slow:
     def __init__(self, options: Online, pool: Pool) -> None:
         self.o, self.pool, self.h = options, pool, pool.dense
         self.gains = pool.sentence_gains(Bleu(smooth="add-k", length_offset=float(options.smooth_brevity)))
-        self.lists = options.over(pool, Limits.none(pool.width), 3).packed.lists
+        session = options.over(pool, Limits.none(pool.width), 3)
+        assert isinstance(session, OnlineSession)
+        self.lists = session.packed.lists
         self.w, self.squares = np.full(pool.width, 0.1), np.zeros(pool.width)
         self.history: list[F64] = []
 
@@ -177,6 +179,7 @@ def test_rare_features_keep_their_weights() -> None:
 def test_phrasal_scales_gains_by_the_length() -> None:
     pool = make(7)
     session = Online.phrasal().over(pool, Limits.none(8), 1)
+    assert isinstance(session, OnlineSession)
     np.testing.assert_allclose(session.gains, pool.sentence_gains() * pool.statistics[:, 1])
     assert (Online.phrasal().factor, Online.phrasal().epsilon) == (2.0, 1e-3)
     assert run(replace(Online.phrasal(), epochs=2), pool)[-1].record["informative"] > 0

@@ -9,7 +9,7 @@ import pytest
 from dragoman.errors import OptionError
 from dragoman.metrics import Bleu, Ter
 from dragoman.tuning import Limits, Pool, State
-from dragoman.tuning.tuners.pro import Pro
+from dragoman.tuning.tuners.pro import Pro, ProSession
 from dragoman.types import F64, I64, Candidates, Features, Names, Texts
 
 
@@ -37,8 +37,14 @@ def run(tuner: Pro, pool: Pool, limits: Limits | None = None) -> list[State]:
     return states
 
 
-def differences(tuner: Pro, pool: Pool, step: int = 0) -> F64:
+def opened(tuner: Pro, pool: Pool) -> ProSession:
     session = tuner.over(pool, Limits.none(pool.width), 3)
+    assert isinstance(session, ProSession)
+    return session
+
+
+def differences(tuner: Pro, pool: Pool, step: int = 0) -> F64:
+    session = opened(tuner, pool)
     _, better, worse = session.packed.lists.sample_pairs(
         session.gains, draws=tuner.pairs, keep=tuner.keep, threshold=tuner.threshold, seed=3, step=step
     )
@@ -51,7 +57,7 @@ def loss(x: F64, w: F64, sigma: float) -> float:
 
 def test_pairs_are_the_largest_of_those_that_differ_enough() -> None:
     pool = make(1)
-    session = Pro().over(pool, Limits.none(5), 3)
+    session = opened(Pro(), pool)
 
     def sample(**options: float) -> tuple[I64, I64, I64]:
         settings = {"draws": 300, "keep": 20, "threshold": 0.05, "seed": 3, "step": 1, **options}
@@ -74,7 +80,7 @@ def test_pairs_are_the_largest_of_those_that_differ_enough() -> None:
 
 def test_the_loss_and_its_gradient_are_the_formula() -> None:
     pool, tuner = make(2), Pro(pairs=100, keep=10)
-    session = tuner.over(pool, Limits.none(5), 3)
+    session = opened(tuner, pool)
     pairs = session.packed.lists.sample_pairs(session.gains, draws=100, keep=10, threshold=0.05, seed=3, step=0)
     x, w = differences(tuner, pool), np.linspace(-0.4, 0.3, 5)
     value, gradient = session.packed.lists.pair_loss(*pairs, w, np.zeros(5), l2=1 / 0.5**2, pull=0.0)

@@ -118,9 +118,7 @@ def test_kill_and_resume(lists: Path, tuner: str) -> None:
     subprocess.run(command("whole.toml"), cwd=lists, check=True, capture_output=True)
     whole = time.monotonic() - began
     for share in (0.5, 0.8, 0.95):
-        run = subprocess.Popen(
-            command("killed.toml"), cwd=lists, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-        )
+        run = subprocess.Popen(command("killed.toml"), cwd=lists, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         try:
             run.wait(timeout=share * whole)
         except subprocess.TimeoutExpired:

@@ -24,7 +24,7 @@ from dragoman.files import write_text
 from dragoman.types import Candidates, Metric, Names, Weights
 from dragoman.verbs import TuneOptions
 from dragoman.verbs import tune as find_weights
-from dragoman.verbs.tune import SEARCH_OPTIONS
+from dragoman.verbs.tuning import SEARCH_OPTIONS
 
 __all__ = ["rerank", "tune"]
 

@@ -18,6 +18,7 @@ from dragoman import registry
 from dragoman.engine import Engine, engine_of
 from dragoman.errors import OptionError, TuningError
 from dragoman.files import read_text, write_text
+from dragoman.metrics.format import format_score
 from dragoman.significance import Interval, confidence
 from dragoman.tuning.problem import Outcome, Problem, Session, Tuner, check_fit, some
 from dragoman.tuning.rundir import Progress, Record, RunDir, fingerprint
@@ -83,6 +84,7 @@ def tune(
     seed: int = 0,
     rounds: int | None = None,
     select: Literal["best", "last"] | None = None,
+    keep_worse: bool = False,
     engine: Engine | None = None,
     run: RunDir | Path | None = None,
     resume: bool = False,
@@ -93,15 +95,16 @@ def tune(
 
     `start`: weights, or "auto", "fit" or "ones" (`dragoman.tuning.start`). `rounds`: rounds or epochs at most, with a
     source that makes new candidates. `select`: the weights of the step with the best score, on the held-out text if
-    there is one (`best`, usual with such a source), or of the last (`last`, usual with fixed lists). `engine` does the
-    work, on all cores unless told otherwise; the result does not depend on it. `run` is where the run is kept, and with
-    `resume` it goes on from there; `about` is what else the result depends on, for the run's config. `progress` is
-    called with the record of each step.
+    there is one (`best`, usual with such a source), or of the last (`last`, usual with fixed lists). A run over fixed
+    lists that ends at or below its start on these lists returns the start with a warning, unless `keep_worse` wants
+    what it found, or held-out text chose the step. `engine` does the work, on all cores unless told otherwise; the
+    result does not depend on it. `run` is where the run is kept, and with `resume` it goes on from there; `about` is
+    what else the result depends on, for the run's config. `progress` is called with the record of each step.
     """
     keeper = run if isinstance(run, RunDir) else RunDir(run)
     chosen = engine or engine_of()
     with chosen:
-        return _Run(problem, tuner, start, seed, rounds, select, chosen, keeper, about).go(resume, progress)
+        return _Run(problem, tuner, start, seed, rounds, select, keep_worse, chosen, keeper, about).go(resume, progress)
 
 
 class _Run:
@@ -115,6 +118,7 @@ class _Run:
         seed: int,
         rounds: int | None,
         select: str | None,
+        keep_worse: bool,
         engine: Engine,
         keeper: RunDir,
         about: Mapping[str, Any] | None,
@@ -139,7 +143,7 @@ class _Run:
         self.tuner, self.seed, self.engine, self.keeper = tuner, seed, engine, keeper
         self.rounds = None if problem.fixed else rounds or ROUNDS
         self.select = select or ("last" if problem.fixed else "best")
-        self.about = about
+        self.keep_worse, self.about = keep_worse, about
         self.passes = problem.passes(engine)
         self.passed = self.passes.count
         self.texts: Texts | None = None
@@ -291,7 +295,9 @@ class _Run:
             rows["held_out"] = other.rows
             if other.texts is not None:
                 self._keep_texts(other.texts)
-        now.kept = replace(now.kept, weights=state.weights.copy(), rows=rows, numbers={**now.kept.numbers, "best": state.step})
+        now.kept = replace(
+            now.kept, weights=state.weights.copy(), rows=rows, numbers={**now.kept.numbers, "best": state.step}
+        )
 
     def _keep_texts(self, texts: Texts) -> None:
         self.texts = texts
@@ -322,6 +328,13 @@ class _Run:
             if self.held_out is not None:
                 rows["held_out_start"] = self.held_out.outcome(begun, self.engine).rows
                 rows["held_out"] = self.held_out.outcome(found, self.engine).rows
+            if warning := self._no_gain(rows):
+                self.warnings.append(warning)
+                if not self.keep_worse:
+                    best, weights, found = 0, first, begun
+                    rows["end"] = rows["start"]
+                    if self.held_out is not None:
+                        rows["held_out"] = rows["held_out_start"]
         scored = {key: self._interval(np.asarray(values)) for key, values in rows.items()}
         end = scored["end"]
         if self.metric.higher_is_better and end.score <= 0:
@@ -340,6 +353,19 @@ class _Run:
             info["epoch"] = best
         self.keeper.finish(found, {**info, "score": end.score})
         return result
+
+    def _no_gain(self, rows: Mapping[str, Any]) -> str | None:
+        """What to say of a run over fixed lists that gained nothing on them."""
+        start, end = (self.problem.score(np.asarray(rows[key])) for key in ("start", "end"))
+        if self.problem.sign * (end - start) > 0:
+            return None
+        name, own = self.tuner.name, format_score(start, self.metric)
+        told = f"at {own}, as it began" if end == start else f"at {format_score(end, self.metric)}, from {own}"
+        result = "what it found is kept all the same" if self.keep_worse else "the result is the start"
+        others = [other for other in ("mert", "kbmira") if other.removeprefix("kb") != name]
+        if getattr(self.tuner, "units", "spread") != "spread":
+            others.append(f"{name}:units=spread")
+        return f"{name} ended {told} {self.metric.name} on its own lists: {result}; try {' or '.join(others)}"
 
     def _looks(self, first: F64, weights: F64) -> dict[str, tuple[str, ...]]:
         """Features whose weights vanished, or reached a bound."""

@@ -5,6 +5,6 @@ what is wrong with what it is given, and returns an object that prints as the co
 """
 
 from dragoman.verbs.judging import Comparison, Score, Scores, compare, score
-from dragoman.verbs.tune import TuneOptions, Tuning, tune
+from dragoman.verbs.tuning import TuneOptions, Tuning, tune
 
 __all__ = ["Comparison", "Score", "Scores", "TuneOptions", "Tuning", "compare", "score", "tune"]

@@ -13,6 +13,7 @@ from dragoman import significance
 from dragoman.errors import InputError, OptionError
 from dragoman.files import read_numbers
 from dragoman.metrics import External
+from dragoman.metrics.format import digits
 from dragoman.options import check, made, option
 from dragoman.tables import table
 from dragoman.types import F64, Hypotheses, Metric, Texts
@@ -376,8 +377,3 @@ def signature(metric: Metric, references: Sequence[Sequence[str]]) -> str:
     counts = sorted({len(line) for line in references}) or [0]
     number = str(counts[0]) if len(counts) == 1 else f"{counts[0]}-{counts[-1]}"
     return f"{name}|nrefs:{number}|{rest}"
-
-
-def digits(metric: Metric) -> int:
-    """Decimals that a table shows: two on a scale of 100, four on a scale of 1."""
-    return 2 if metric.scale >= 10 else 4

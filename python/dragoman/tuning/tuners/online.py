@@ -28,6 +28,7 @@ from dragoman.tuning.packed import PackedPool, Select, refuse
 from dragoman.tuning.pool import Pool
 from dragoman.tuning.problem import BatchTuner, Problem, Session
 from dragoman.tuning.state import State
+from dragoman.tuning.units import Units, in_units
 from dragoman.types import F64, I64, Metric
 
 __all__ = ["Online"]
@@ -99,6 +100,12 @@ class Online(BatchTuner):
         False, help="The answer is the mean of the weights after each batch. Learning goes on from the plain weights."
     )
     shuffle: bool = option(True, help="A new order of sentences for every epoch, from the seed.")
+    units: Units = option(
+        "auto",
+        help="What weights are multiplied with: features as they are (`raw`) or divided by their spread (`spread`), so "
+        "that all weights can move alike. `auto` divides where the spreads of dense features differ by a factor above "
+        "100.",
+    )
     select: Select = option(
         "last", help="`best` keeps the weights with the best corpus gain on the pool, the start among them."
     )
@@ -162,11 +169,13 @@ class Online(BatchTuner):
         refuse(self, presets, "is for online tuning with the decoder in the loop, not for lists", "stale")
         return super().session(problem, engine, seed)
 
-    def over(self, pool: Pool, limits: Limits, seed: int, engine: Engine | None = None) -> OnlineSession:  # noqa: ARG002
+    def over(self, pool: Pool, limits: Limits, seed: int, engine: Engine | None = None) -> Session:  # noqa: ARG002
         """A run over `pool`."""
         if self.times_length and self.length_column >= pool.metric.width:
             raise OptionError(f"adagrad: length_column must be below {pool.metric.width}, found {self.length_column}")
-        return OnlineSession(self, PackedPool(pool, limits, seed, self.select))
+        return in_units(
+            self.units, pool, limits, lambda of, within: OnlineSession(self, PackedPool(of, within, seed, self.select))
+        )
 
 
 class OnlineSession:

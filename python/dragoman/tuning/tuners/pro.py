@@ -15,8 +15,9 @@ from dragoman.options import option
 from dragoman.tuning.limits import Limits
 from dragoman.tuning.packed import PackedPool, Select
 from dragoman.tuning.pool import Pool
-from dragoman.tuning.problem import BatchTuner
+from dragoman.tuning.problem import BatchTuner, Session
 from dragoman.tuning.state import State
+from dragoman.tuning.units import Units, in_units
 from dragoman.types import F64, Metric
 
 __all__ = ["Pro"]
@@ -80,6 +81,12 @@ class Pro(BatchTuner):
         help="Steps that L-BFGS remembers. Up to 64 features are fitted by Newton's steps where it takes long.",
         min=1,
     )
+    units: Units = option(
+        "auto",
+        help="What weights are multiplied with: features as they are (`raw`) or divided by their spread (`spread`), so "
+        "that all weights can move alike. `auto` divides where the spreads of dense features differ by a factor above "
+        "100.",
+    )
     select: Select = option(
         "last", help="`best` keeps the weights with the best corpus gain on the pool, the start among them."
     )
@@ -123,9 +130,11 @@ class Pro(BatchTuner):
             length_offset=None if self.smooth_brevity is False else 1.0,
         )  # fmt: skip
 
-    def over(self, pool: Pool, limits: Limits, seed: int, engine: Engine | None = None) -> ProSession:  # noqa: ARG002
+    def over(self, pool: Pool, limits: Limits, seed: int, engine: Engine | None = None) -> Session:  # noqa: ARG002
         """A run over `pool`."""
-        return ProSession(self, PackedPool(pool, limits, seed, self.select))
+        return in_units(
+            self.units, pool, limits, lambda of, within: ProSession(self, PackedPool(of, within, seed, self.select))
+        )
 
 
 class ProSession:

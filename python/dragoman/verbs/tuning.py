@@ -20,6 +20,7 @@ from dragoman.engine import engine_of
 from dragoman.errors import InputError, OptionError
 from dragoman.features import files_of
 from dragoman.files import write_text
+from dragoman.metrics.format import digits
 from dragoman.model import Model, file_hash
 from dragoman.options import check, made, option, options_of
 from dragoman.significance import Interval, Replications
@@ -41,7 +42,6 @@ from dragoman.verbs.inputs import (
     tuner_of,
     weights_of,
 )
-from dragoman.verbs.judging import digits
 
 __all__ = ["TuneOptions", "Tuning", "Watcher", "tune"]
 
