@@ -40,6 +40,7 @@ from dragoman.files import read_text, write_text
 from dragoman.options import closest
 from dragoman.toml import key
 from dragoman.toml import load as load_toml
+from dragoman.toml import loads as loads_toml
 from dragoman.toml import value as toml_value
 from dragoman.types import F64, I64, Weights
 
@@ -102,8 +103,12 @@ def load(path: str | os.PathLike[str]) -> Weights:
 
 
 def about(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """What a file says about its weights: where they came from. Plain text and TOML say it to people only."""
-    return _load(os.fspath(path))[1]
+    """What a file says about its weights: where they came from. Plain text says it to people only."""
+    name = os.fspath(path)
+    if name.endswith(".toml"):
+        _, found, info = Path(name).read_text(encoding="utf-8").rpartition("\n[info]\n")
+        return loads_toml(f"[info]\n{info}")["info"] if found else {}
+    return _load(name)[1]
 
 
 def _load(name: str) -> tuple[Weights, dict[str, Any]]:

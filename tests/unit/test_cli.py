@@ -104,9 +104,12 @@ def test_compare_replications(files: Path, cli: Cli) -> None:
     assert result["systems"][1]["s_opt"] > 0
     code, out, _ = cli("compare", f"old={files}/old.run?", f"new={files}/new.run?", "--refs", files / "ref")
     assert "s_opt" in out.splitlines()[0]
-    code, _, err = cli("compare", f"old={files}/old.run0", f"new={files}/new.run?", "--refs", files / "ref")
+    code, out, _ = cli("compare", f"old={files}/old.run0", f"new={files}/new.run?", "--refs", files / "ref")
+    assert code == 0, "a baseline with one output is held fixed"
+    assert "fixed" in out.splitlines()[1].split() and "baseline:fixed" in out
+    code, _, err = cli("compare", f"old={files}/old.run?", f"new={files}/new.run0", "--refs", files / "ref")
     assert code == 1
-    assert "old 1, new 3" in err
+    assert "old 3, new 1" in err
     code, _, err = cli(
         "compare",
         f"a={files}/old.run?",
@@ -124,7 +127,7 @@ def test_compare_replications(files: Path, cli: Cli) -> None:
     [
         (["score"], 2, "expected at least 1 output file before --refs"),
         (["score", "--refs", "ref", "good"], 2, "before --refs"),
-        (["score", "good"], 2, "missing --refs"),
+        (["score", "good"], 1, "expected references"),
         (["score", "good", "--refs", "missing"], 1, "missing: No such file"),
         (["score", "good", "--refs", "short"], 1, "short:2: expected 2 lines as in good, found 1"),
         (["score", "empty", "--refs", "ref"], 1, "empty:1: expected at least one line"),

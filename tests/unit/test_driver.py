@@ -272,9 +272,12 @@ def test_options_that_would_do_nothing_are_refused(lists: Path, cli: Cli) -> Non
         ("--src", "x"),
     ):
         code, _, err = cli(*base, option, value)
-        assert code == 2 and f"{option} is for tuning with --model" in err
+        name = {"--src": "source"}.get(option, option[2:].replace("-", "_"))
+        assert code == 1 and f"{name} is for tuning with a model" in err
+    code, _, err = cli(*base, "--tuner", "mert:stale=2")
+    assert code == 1 and "unknown option `stale`" in err
     code, _, err = cli(*base, "--tuner", "mert", "--stale", "2")
-    assert code == 1 and "stale means nothing to mert" in err
+    assert code == 2 and "--stale is called --tuner NAME:stale=N now" in err
 
 
 def test_start_weights_keep_their_sparse_features(tmp_path: Path) -> None:

@@ -24,6 +24,7 @@ __all__ = [
     "paths_of",
     "references_of",
     "tuner_of",
+    "where",
     "weights_of",
 ]
 
@@ -111,6 +112,12 @@ def _one_sentence(item: Any, number: int) -> list[str]:
 def needs_references(metric: Metric) -> bool:
     """Whether a metric compares with references."""
     return not isinstance(metric, External) and bool(getattr(metric, "needs_references", True))
+
+
+def where(given: Any, otherwise: str) -> str:
+    """What an argument is called in a message: its file, if it has one."""
+    paths = paths_of(given)
+    return paths[0] if paths else otherwise
 
 
 def paths_of(given: Any) -> list[str]:

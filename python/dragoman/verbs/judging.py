@@ -17,7 +17,7 @@ from dragoman.metrics.format import digits
 from dragoman.options import check, made, option
 from dragoman.tables import table
 from dragoman.types import F64, Hypotheses, Metric, Texts
-from dragoman.verbs.inputs import is_path, lines_of, metric_of, needs_references, references_of
+from dragoman.verbs.inputs import is_path, lines_of, metric_of, needs_references, references_of, where
 
 __all__ = ["CompareOptions", "Comparison", "Score", "ScoreOptions", "Scores", "compare", "score"]
 
@@ -248,9 +248,10 @@ def compare(
     groups = {name: _runs(given) for name, given in systems.items()}
     test = _chosen_test(o.test, {name: len(runs) for name, runs in groups.items()})
     metrics = _metrics(metric)
-    named = {f"{name}\0{number}": run for name, runs in groups.items() for number, run in enumerate(runs)}
-    every, references_ = _checked(named, references, metrics)
+    every_run = {f"{name}\0{number}": run for name, runs in groups.items() for number, run in enumerate(runs)}
+    every, references_ = _checked(every_run, references, metrics)
     found = []
+    first, *_, last = groups
     for form in metrics:
         statistics = dict(_judged(form, every, references_, metrics))
         runs = {
@@ -258,7 +259,8 @@ def compare(
             for name, group in groups.items()
         }
         rows = _compared(form, runs, test, o)
-        found.append(Comparison(form.name, test, o.samples, o.seed, rows, signature(form, references_), digits(form)))
+        named = signature(form, references_) + ("|baseline:fixed" if len(runs[first]) < len(runs[last]) else "")
+        found.append(Comparison(form.name, test, o.samples, o.seed, rows, named, digits(form)))
     return found
 
 
@@ -329,19 +331,20 @@ def _checked(
     count = len(systems[0].lines)
     for system in systems:
         if len(system.lines) != count:
-            where = system.path or system.name
-            raise InputError(
-                f"{where}: expected {count} lines as in {systems[0].name}, found {len(system.lines)}", where
-            )
+            raise _other_length(system.path or system.name, len(system.lines), systems[0].name, count)
     if references is None:
         if any(needs_references(form) for form in metrics):
             raise OptionError("expected references: a file or a list with a line for each line of the output")
         return systems, [[] for _ in range(count)]
     found = references_of(references)
     if len(found) != count:
-        where = str(references) if is_path(references) else "references"
-        raise InputError(f"{where}: expected {count} lines as in {systems[0].name}, found {len(found)}", where)
+        raise _other_length(where(references, "references"), len(found), systems[0].name, count)
     return systems, found
+
+
+def _other_length(name: str, found: int, other: str, expected: int) -> InputError:
+    line = min(found, expected) + 1
+    return InputError(f"{name}:{line}: expected {expected} lines as in {other}, found {found}", name, line)
 
 
 def _judged(

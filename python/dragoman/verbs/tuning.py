@@ -41,6 +41,7 @@ from dragoman.verbs.inputs import (
     references_of,
     tuner_of,
     weights_of,
+    where,
 )
 
 __all__ = ["TuneOptions", "Tuning", "Watcher", "tune"]
@@ -634,12 +635,15 @@ class _Text:
     def read(cls, source: Any, references: Any) -> _Text:
         lines = lines_of(source, "source text").to_list()
         found = references_of(references)
-        where = str(source) if is_path(source) else "source text"
+        place, other = where(source, "source text"), where(references, "references")
         if len(found) != len(lines):
-            raise InputError(f"{where}: has {len(lines)} lines, but there are references of {len(found)}", where)
+            line = min(len(found), len(lines)) + 1
+            raise InputError(
+                f"{other}:{line}: expected {len(lines)} lines as in {place}, found {len(found)}", other, line
+            )
         empty = next((number for number, line in enumerate(lines, 1) if not line.strip()), None)
         if empty is not None:
-            raise InputError(f"{where}:{empty}: an empty line has nothing to tune on", where, empty)
+            raise InputError(f"{place}:{empty}: an empty line has nothing to tune on", place, empty)
         return cls(lines, found, [*paths_of(source), *paths_of(references)])
 
     def split(self, share: float, seed: int) -> tuple[_Text, _Text]:
