@@ -56,6 +56,11 @@ pub(super) struct Aim<'a> {
     pub floor: f64,
 }
 
+/// Copies one or two numbers, mostly: a call would cost more.
+fn copy(from: &Used, to: &mut Used) {
+    to.iter_mut().zip(from).for_each(|(to, from)| *to = *from);
+}
+
 impl Beam {
     /// Searches; gives the numbers of the complete paths. `width` is what [`Used`] takes.
     pub fn run(&mut self, aim: Aim<'_>, width: usize) -> Range<usize> {
@@ -113,7 +118,7 @@ impl Beam {
     /// Works out what a partial path has used up after a step. Gives what the step is worth if n-grams were clipped.
     fn clipped(&mut self, aim: Aim<'_>, step: Step, back: u32) -> Option<f64> {
         let Self { used, width, now, matches, .. } = self;
-        now.copy_from_slice(&used[back as usize * *width..][..*width]);
+        copy(&used[back as usize * *width..][..*width], now);
         let grams = aim.lattice.grams(step.mark);
         let first = grams.iter().position(|gram| !gram.take(now))?;
         matches.fill(0);
@@ -143,7 +148,7 @@ impl Beam {
             None if ways.len() == KEEP => ways.pop().map_or(0, |last| last.row),
             None => ways.len() as u32,
         };
-        marks[way.row as usize * *width..][..*width].copy_from_slice(now);
+        copy(now, &mut marks[way.row as usize * *width..][..*width]);
         let at = ways.iter().rposition(|other| other.value.total_cmp(&way.value) != Ordering::Less);
         ways.insert(at.map_or(0, |at| at + 1), way);
     }
@@ -152,7 +157,7 @@ impl Beam {
     fn settle(&mut self) {
         let first = self.partials.len() as u32;
         for way in self.ways.drain(..) {
-            self.used.extend_from_slice(&self.marks[way.row as usize * self.width..][..self.width]);
+            self.used.extend(&self.marks[way.row as usize * self.width..][..self.width]);
             self.partials.push(way);
         }
         self.spans.push((first, self.partials.len() as u32));
@@ -173,5 +178,104 @@ impl Beam {
         }
         arcs.reverse();
         arcs
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lattice::product::Room;
+    use crate::lattice::seek::tests::{line, random};
+    use crate::mira::Wish;
+    use dragoman_base::random::{below, stream};
+    use dragoman_metric::Metric;
+    use dragoman_metric::bleu::Bleu;
+    use dragoman_metric::capability::Linear;
+
+    /// How often each n-gram of a reference is in a text, up to the number of times in the reference.
+    fn counted(reference: &str, text: &str, order: usize) -> Vec<usize> {
+        let (reference, text): (Vec<&str>, Vec<&str>) =
+            (reference.split(' ').collect(), text.split(' ').collect());
+        let mut grams: Vec<&[&str]> = (1..=order).flat_map(|n| reference.windows(n)).collect();
+        grams.sort_unstable();
+        grams.dedup();
+        let count = |words: &[&str], gram: &[&str]| words.windows(gram.len()).filter(|w| *w == gram).count();
+        grams.iter().map(|gram| count(&text, gram).min(count(&reference, gram))).collect()
+    }
+
+    /// A partial path by its definition: value, arcs, number of words, and what it has used up.
+    type Slow = (f64, Vec<u32>, f64, Vec<usize>);
+
+    /// The complete paths of a beam that extends all partial paths, judges each by its text, sorts them and keeps the
+    /// best.
+    fn slow(aim: Aim<'_>, bleu: &Bleu, reference: &str) -> Vec<Vec<u32>> {
+        let digest = bleu.digest(&[reference]);
+        let judged = |arcs: Vec<u32>| -> Slow {
+            let (text, mut row) = (aim.lattice.text(&arcs), vec![0.0; bleu.width()]);
+            digest.statistics(&text, &mut row);
+            let model: f64 = arcs.iter().map(|&arc| aim.scores[arc as usize]).sum();
+            let value = aim.prices.model * model + aim.prices.gain * bleu.value(&aim.prices.slopes, &row);
+            // A sum that starts with 0 is never -0, which sorts before it.
+            (value + 0.0, arcs, row[0], counted(reference, &text, bleu.order))
+        };
+        let mut kept: Vec<Vec<Slow>> = vec![vec![judged(Vec::new())]];
+        for state in 1..aim.lattice.states() {
+            let mut ways: Vec<Slow> = Vec::new();
+            for step in aim.lattice.into_state(state) {
+                let longer =
+                    kept[step.tail as usize].iter().map(|before| [&before.1[..], &[step.arc]].concat());
+                ways.extend(longer.map(judged).filter(|way| way.0 + aim.outside[state] >= aim.floor));
+            }
+            ways.sort_by(|a, b| b.0.total_cmp(&a.0)); // stable: the first of equals
+            let mut best: Vec<Slow> = Vec::new();
+            for way in ways {
+                if best.len() < KEEP && !best.iter().any(|other| (other.2, &other.3) == (way.2, &way.3)) {
+                    best.push(way);
+                }
+            }
+            kept.push(best);
+        }
+        kept[aim.lattice.ends()..].iter().flatten().map(|path| path.1.clone()).collect()
+    }
+
+    #[test]
+    fn the_beam_keeps_what_one_without_shortcuts_keeps() {
+        let (mut beam, mut room, mut prices) = (Beam::default(), Room::default(), Prices::default());
+        let mut full = 0;
+        for number in 0..200 {
+            let rng = &mut stream(5, number);
+            let (plain, reference) = (random(rng), line(rng));
+            let bleu = Bleu { order: 1 + below(rng, 4), ..Bleu::default() };
+            let matcher = bleu.matcher(&[&reference]);
+            let lattice = Lattice::new(plain, &matcher);
+            let mut scores = Vec::new();
+            lattice.scores(&[1.0], &mut scores);
+            for gain in [1.0, -1.0] {
+                // Eighths: all sums are exact. Most slopes are positive.
+                let mut slopes: Vec<f64> =
+                    (0..=bleu.order).map(|_| below(rng, 12) as f64 / 8.0 - 0.25).collect();
+                slopes[0] -= 1.0;
+                lattice.price(Wish { model: below(rng, 2) as f64, gain }, &slopes, &mut prices);
+                let (top, _) = lattice.best(&prices, &scores, &mut room).unwrap();
+                lattice.outside(&prices, &scores, &mut room);
+                let (prices, outside) = (&prices, &room.outside[..]);
+                for floor in [f64::NEG_INFINITY, top - 6.0, top - 1.5] {
+                    let aim = Aim { lattice: &lattice, scores: &scores, prices, outside, floor };
+                    let ends = beam.run(aim, matcher.used());
+                    let found: Vec<Vec<u32>> = ends.clone().map(|end| beam.arcs(end)).collect();
+                    assert_eq!(found, slow(aim, &bleu, &reference), "{number} {gain} {floor}");
+                    full += usize::from(found.len() >= KEEP);
+                    for end in ends {
+                        let (mut row, mut want) = (vec![0.0; bleu.width()], vec![0.0; bleu.width()]);
+                        let (model, words, used) = beam.path(end);
+                        matcher.statistics(words, used, &mut row);
+                        bleu.digest(&[&reference]).statistics(&lattice.text(&beam.arcs(end)), &mut want);
+                        let sum: f64 = beam.arcs(end).iter().map(|&arc| scores[arc as usize]).sum();
+                        assert_eq!((model, row), (sum, want));
+                    }
+                }
+            }
+        }
+        assert!(full > 200, "{full} beams had more paths than they keep");
     }
 }

@@ -122,7 +122,7 @@ impl<'a> Seeker<'a> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use crate::lattice::plain::{Builder, Plain};
     use crate::mira::Scorer;
@@ -131,7 +131,7 @@ mod tests {
     use dragoman_metric::bleu::{Bleu, Smoothing};
 
     /// A lattice with up to 3,000 paths or so, over few words, so that n-grams come more often than they count.
-    fn random(rng: &mut Generator) -> Plain {
+    pub(in crate::lattice) fn random(rng: &mut Generator) -> Plain {
         let nodes = 4 + below(rng, 4) as u32;
         let mut builder = Builder::new(nodes);
         for head in 1..nodes {
@@ -145,6 +145,12 @@ mod tests {
             }
         }
         builder.finish().unwrap()
+    }
+
+    /// A reference for it.
+    pub(in crate::lattice) fn line(rng: &mut Generator) -> String {
+        let words: Vec<&str> = (0..3 + below(rng, 6)).map(|_| ["a", "b", "c", "e"][below(rng, 4)]).collect();
+        words.join(" ")
     }
 
     fn paths(plain: &Plain, node: u32) -> Vec<Vec<u32>> {
@@ -167,12 +173,6 @@ mod tests {
         for number in 0..150 {
             let rng = &mut stream(3, number);
             let plain = random(rng);
-            let line = |rng: &mut Generator| {
-                (0..3 + below(rng, 6))
-                    .map(|_| ["a", "b", "c", "e"][below(rng, 4)])
-                    .collect::<Vec<_>>()
-                    .join(" ")
-            };
             let lines = [line(rng), line(rng)];
             let lines: Vec<&str> = lines.iter().map(String::as_str).take(1 + below(rng, 2)).collect();
             let bleu = Bleu { smoothing: Smoothing::AddK(1.0), ..Bleu::default() };
