@@ -66,7 +66,7 @@ impl Beam {
     pub fn run(&mut self, aim: Aim<'_>, width: usize) -> Range<usize> {
         self.start(width, aim.prices.slopes.len() - 1);
         for state in 1..aim.lattice.states() {
-            for &step in aim.lattice.into_state(state) {
+            for &step in aim.lattice.steps_to(state) {
                 self.extend(aim, step, aim.outside[state]);
             }
             self.settle();
@@ -221,7 +221,7 @@ mod tests {
         let mut kept: Vec<Vec<Slow>> = vec![vec![judged(Vec::new())]];
         for state in 1..aim.lattice.states() {
             let mut ways: Vec<Slow> = Vec::new();
-            for step in aim.lattice.into_state(state) {
+            for step in aim.lattice.steps_to(state) {
                 let longer =
                     kept[step.tail as usize].iter().map(|before| [&before.1[..], &[step.arc]].concat());
                 ways.extend(longer.map(judged).filter(|way| way.0 + aim.outside[state] >= aim.floor));

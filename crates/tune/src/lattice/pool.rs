@@ -268,3 +268,56 @@ impl Pool {
         list
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lattice::seek::tests::{line, random};
+    use dragoman_base::random::stream;
+    use dragoman_metric::bleu::{Bleu, Smoothing};
+
+    /// What a sentence with several lattices gives is what searches in each of them give, one by one and from the start.
+    #[test]
+    fn paths_are_those_of_each_lattice() {
+        let bleu = Arc::new(Bleu { smoothing: Smoothing::AddK(1.0), ..Bleu::default() });
+        let (hope, fear) = (Wish { model: 1.0, gain: 1.0 }, Wish { model: 1.0, gain: -1.0 });
+        let mut later = 0;
+        for number in 0..60 {
+            let rng = &mut stream(7, number);
+            let reference = line(rng);
+            let lines = [&reference[..]];
+            let mut pool = Pool::new(bleu.clone(), &[lines.to_vec()]).unwrap();
+            let plains: Vec<Plain> = (0..3).map(|_| random(rng)).collect();
+            for (round, plain) in plains.iter().enumerate() {
+                pool.add(round as u32, &[0], vec![plain.clone()]).unwrap();
+            }
+            let (base, weights) = ([0.0; 10], [1.0]);
+            let worth = pool.worth(&base, 5.0);
+            let matcher = bleu.matcher(&lines);
+            let lattices: Vec<Lattice> =
+                plains.into_iter().map(|plain| Lattice::new(plain, &matcher)).collect();
+            let wishes = [hope, Wish::MODEL, fear];
+            let (mut want, mut firsts): (Vec<Path>, Vec<Found>) = (Vec::new(), Vec::new());
+            for (at, lattice) in lattices.iter().enumerate() {
+                let fresh = || Seeker::new(lattice, &matcher, pool.linear(), &weights);
+                let first = fresh().best(Wish::MODEL, &[]).unwrap();
+                // Each wish with arrays of its own; the 1-best path is sought like the others.
+                let others = wishes.iter().map(|&wish| fresh().seek(wish, &worth, &first));
+                want.extend(distinct(at, std::iter::once(first.clone()).chain(others)));
+                firsts.push(first);
+            }
+            let best = (0..3).rev().max_by(|&a, &b| firsts[a].model.total_cmp(&firsts[b].model)).unwrap();
+            let mut found = pool.firsts(0, &weights);
+            let top = found.best().unwrap();
+            assert_eq!((top.lattice, &top.arcs), (best, &firsts[best].arcs), "{number}");
+            assert_eq!(found.seek(&wishes, &worth), want, "{number}");
+            assert_eq!(
+                found.seek(&[hope], &worth),
+                pool.firsts(0, &weights).seek(&[hope], &worth),
+                "{number}"
+            );
+            later += usize::from(best > 0);
+        }
+        assert!(later > 20, "{later} of 60 have their best path in a later lattice");
+    }
+}

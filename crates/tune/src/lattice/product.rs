@@ -287,7 +287,7 @@ impl Lattice {
         value[self.ends as usize..].fill(0.0);
         for state in (1..states).rev() {
             let after = value[state];
-            for step in self.into_state(state) {
+            for step in self.steps_to(state) {
                 let reached =
                     after + prices.model * scores[step.arc as usize] + prices.worths[step.mark as usize].0;
                 value[step.tail as usize] = value[step.tail as usize].max(reached);
@@ -306,7 +306,7 @@ impl Lattice {
     }
 
     /// The steps to a state.
-    pub(super) fn into_state(&self, state: usize) -> &[Step] {
+    pub(super) fn steps_to(&self, state: usize) -> &[Step] {
         &self.steps[self.starts[state] as usize..self.starts[state + 1] as usize]
     }
 
