@@ -178,7 +178,7 @@ impl LatticePool {
         let base = sized(&base, self.inner.metric().width(), "statistics")?;
         let weights = weights.as_slice()?;
         let worth = self.inner.worth(base, unit);
-        Ok(self.columns(py, sentence, || self.inner.seek(sentence, weights, &wished(wishes), &worth)))
+        Ok(self.columns(py, sentence, || self.inner.firsts(sentence, weights).seek(&wished(wishes), &worth)))
     }
 
     /// A pass of MIRA over some sentences.

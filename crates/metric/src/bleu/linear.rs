@@ -1,7 +1,8 @@
 //! BLEU to first order, for searches over paths: what a word and a match are worth, and which n-grams of the
 //! references a growing text completes, in as few states as possible.
 
-use super::{Bleu, COUNTS, HYP};
+use super::{Bleu, COUNTS, HYP, REF};
+use crate::Metric;
 use crate::capability::Linear;
 use crate::ngrams::{Limits, NgramTree, Words};
 use crate::tokenize::split;
@@ -32,10 +33,11 @@ impl Linear for Bleu {
 
     fn matcher(&self, references: &[&str]) -> Matcher {
         let (mut tree, mut words) = (NgramTree::new(self.order), Words::default());
-        let mut limits = Limits::default();
+        let (mut limits, mut lengths) = (Limits::default(), Vec::new());
         for reference in references {
             let line = self.prepare(reference);
             let ids: Vec<u32> = split(&line).map(|word| words.intern(word)).collect();
+            lengths.push(ids.len() as i64);
             limits.add(&mut tree, &ids);
         }
         let (states, limits) = (tree.resting(), limits.0);
@@ -44,7 +46,10 @@ impl Linear for Bleu {
             *sum += limit;
             Some(*sum)
         }));
-        Matcher { bleu: self.clone(), tree, words, states, slots }
+        let mut made =
+            Matcher { bleu: self.clone(), tree, words, lengths, states, slots, orders: Vec::new() };
+        made.orders = made.orders();
+        made
     }
 }
 
@@ -59,14 +64,49 @@ pub struct Matcher {
     bleu: Bleu,
     tree: NgramTree,
     words: Words,
+    /// Words of each reference.
+    lengths: Vec<i64>,
     /// For each n-gram of the tree, the state that a text is in that ends with it.
     states: Vec<u32>,
     /// An n-gram has a slot for each time that it may count; its slots are from here up to the next's.
     slots: Vec<u32>,
+    /// The slots of the n-grams of each order, a row of [`Used`] each.
+    orders: Vec<u64>,
 }
 
 /// Which n-grams of the references a text has used up: a bit for each slot.
 pub type Used = [u64];
+
+/// An n-gram of the references that a text completes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Gram {
+    /// Number of words.
+    pub order: u32,
+    /// Its slots: from here
+    from: u32,
+    /// up to here.
+    to: u32,
+}
+
+impl Gram {
+    /// Uses a slot; false if none is left: the n-gram has counted as often as a reference has it.
+    #[inline]
+    pub fn take(self, used: &mut Used) -> bool {
+        let word = self.from / 64;
+        if self.to <= 64 * (word + 1) {
+            // All slots are bits of one number, and they are taken from the lowest on.
+            let all = (u64::MAX >> (64 - (self.to - self.from))) << (self.from % 64);
+            let free = all & !used[word as usize];
+            used[word as usize] |= free & free.wrapping_neg();
+            return free != 0;
+        }
+        let free = (self.from..self.to).find(|&slot| used[slot as usize / 64] & (1 << (slot % 64)) == 0);
+        if let Some(slot) = free {
+            used[slot as usize / 64] |= 1 << (slot % 64);
+        }
+        free.is_some()
+    }
+}
 
 impl Matcher {
     /// Longest n-gram that counts.
@@ -85,24 +125,27 @@ impl Matcher {
         (self.slots.last().map_or(0, |&count| count as usize)).div_ceil(64)
     }
 
-    /// Uses a slot of an n-gram; false if none is left.
-    fn take(&self, node: u32, used: &mut Used) -> bool {
-        let free = (self.slots[node as usize]..self.slots[node as usize + 1])
-            .find(|&slot| used[slot as usize / 64] & (1 << (slot % 64)) == 0);
-        if let Some(slot) = free {
-            used[slot as usize / 64] |= 1 << (slot % 64);
+    fn orders(&self) -> Vec<u64> {
+        let width = self.used();
+        let mut rows = vec![0; width * self.order()];
+        for node in 1..self.tree.len() {
+            for slot in self.slots[node]..self.slots[node + 1] {
+                let row = (self.tree.depth(node as u32) - 1) * width;
+                rows[row + slot as usize / 64] |= 1 << (slot % 64);
+            }
         }
-        free.is_some()
+        rows
     }
 
-    /// As [`Matcher::walk`], but n-grams count no more often than a reference has them: `used` says which the text has
-    /// already, and then which it has with these words.
-    pub fn walk_clipped(&self, mut state: u32, words: &[u32], used: &mut Used, matches: &mut [u32]) -> u32 {
+    /// Appends words to a text in `state`: lists the n-grams that they complete and gives the state after them.
+    pub fn walk(&self, mut state: u32, words: &[u32], grams: &mut Vec<Gram>) -> u32 {
         for &word in words {
             let node = if word == FOREIGN { 0 } else { self.tree.step(state, word) };
+            // The tree has every n-gram of the references, so that all suffixes of a match are matches.
             let mut gram = node;
             while gram != 0 {
-                matches[self.tree.depth(gram) - 1] += u32::from(self.take(gram, used));
+                let (from, to) = (self.slots[gram as usize], self.slots[gram as usize + 1]);
+                grams.push(Gram { order: self.tree.depth(gram) as u32, from, to });
                 gram = self.tree.shorter(gram);
             }
             state = self.states[node as usize];
@@ -110,21 +153,27 @@ impl Matcher {
         state
     }
 
-    /// Appends words to a text in `state`: adds the n-grams that they complete to `matches` (those of order 1 first),
-    /// unclipped, and gives the state after them.
-    pub fn walk(&self, mut state: u32, words: &[u32], matches: &mut [u32]) -> u32 {
-        for &word in words {
-            let node = if word == FOREIGN { 0 } else { self.tree.step(state, word) };
-            // The tree has every n-gram of the references, so that all suffixes of a match are matches.
-            matches[..self.tree.depth(node)].iter_mut().for_each(|count| *count += 1);
-            state = self.states[node as usize];
+    /// Number of statistics.
+    pub fn width(&self) -> usize {
+        self.bleu.width()
+    }
+
+    /// The statistics of a text: of its number of words and of what it has used up.
+    pub fn statistics(&self, words: usize, used: &Used, row: &mut [f64]) {
+        row[HYP] = words as f64;
+        row[REF] = self.bleu.ref_length.of(&self.lengths, words as i64);
+        for n in 0..self.order() {
+            let own = &self.orders[n * used.len()..][..used.len()];
+            let count: u32 = own.iter().zip(used).map(|(own, used)| (own & used).count_ones()).sum();
+            row[COUNTS + n] = f64::from(count);
+            row[COUNTS + self.order() + n] = words.saturating_sub(n) as f64;
         }
-        state
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::RefLength;
     use super::*;
     use crate::Metric;
     use crate::tokenize::Tokenizer;
@@ -134,6 +183,11 @@ mod tests {
     fn slow(order: usize, text: &[String], references: &[Vec<String>]) -> Vec<u32> {
         let found = |gram: &[String]| references.iter().any(|r| r.windows(gram.len()).any(|w| w == gram));
         (1..=order).map(|n| text.windows(n).filter(|gram| found(gram)).count() as u32).collect()
+    }
+
+    /// How many n-grams of each order there are.
+    fn counts(order: usize, grams: &[Gram]) -> Vec<u32> {
+        (1..=order as u32).map(|n| grams.iter().filter(|gram| gram.order == n).count() as u32).collect()
     }
 
     proptest! {
@@ -146,49 +200,53 @@ mod tests {
             let lines: Vec<String> = references.iter().map(|r| r.join(" ")).collect();
             let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
             let matcher = Bleu { order, ..Bleu::default() }.matcher(&lines);
-            let (mut state, mut found) = (0, vec![0; order]);
+            let (mut state, mut grams) = (0, Vec::new());
             for phrase in &phrases {
-                state = matcher.walk(state, &matcher.words(&phrase.join(" ")), &mut found);
+                state = matcher.walk(state, &matcher.words(&phrase.join(" ")), &mut grams);
                 // States are worth their name: never a whole n-gram, never one that nothing continues.
                 prop_assert!(matcher.tree.depth(state) < order && matcher.states[state as usize] == state);
             }
-            prop_assert_eq!(found, slow(order, &phrases.concat(), &references));
+            prop_assert_eq!(counts(order, &grams), slow(order, &phrases.concat(), &references));
         }
     }
 
     proptest! {
-        /// Clipped matches, phrase by phrase, are those of the exact form.
+        /// What n-grams use up, phrase by phrase, gives the statistics of the exact form.
         #[test]
-        fn clipped_matches_are_those_of_the_metric(
-            references in prop::collection::vec(prop::collection::vec("[a-c]", 0..30), 1..3),
-            phrases in prop::collection::vec(prop::collection::vec("[a-d]", 0..4), 0..12),
+        fn statistics_are_those_of_the_metric(
+            references in prop::collection::vec(prop::collection::vec("[a-c]", 0..200), 1..3),
+            phrases in prop::collection::vec(prop::collection::vec("[a-d]", 0..4), 0..80),
             order in 1usize..6,
+            closest in any::<bool>(),
         ) {
-            let bleu = Bleu { order, ..Bleu::default() };
+            let ref_length = if closest { RefLength::Closest } else { RefLength::Average };
+            let bleu = Bleu { order, ref_length, ..Bleu::default() };
             let lines: Vec<String> = references.iter().map(|r| r.join(" ")).collect();
             let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
             let matcher = bleu.matcher(&lines);
-            let (mut state, mut found, mut used) = (0, vec![0; order], vec![0; matcher.used()]);
-            let (mut free, mut unclipped) = (0, vec![0; order]);
+            let (mut state, mut used, mut taken) = (0, vec![0; matcher.used()], vec![0.0; order]);
             for phrase in &phrases {
-                let words = matcher.words(&phrase.join(" "));
-                state = matcher.walk_clipped(state, &words, &mut used, &mut found);
-                free = matcher.walk(free, &words, &mut unclipped);
-                prop_assert_eq!(state, free);
+                let mut grams = Vec::new();
+                state = matcher.walk(state, &matcher.words(&phrase.join(" ")), &mut grams);
+                for gram in grams {
+                    taken[gram.order as usize - 1] += f64::from(u8::from(gram.take(&mut used)));
+                }
             }
-            let mut row = vec![0.0; bleu.width()];
-            bleu.digest(&lines).statistics(&phrases.concat().join(" "), &mut row);
-            let found: Vec<f64> = found.into_iter().map(f64::from).collect();
-            prop_assert_eq!(&found[..], &row[COUNTS..COUNTS + order]);
+            let text = phrases.concat();
+            let (mut want, mut row) = (vec![0.0; bleu.width()], vec![9.0; bleu.width()]);
+            bleu.digest(&lines).statistics(&text.join(" "), &mut want);
+            matcher.statistics(text.len(), &used, &mut row);
+            prop_assert_eq!(&taken[..], &want[COUNTS..COUNTS + order]);
+            prop_assert_eq!(row, want);
         }
     }
 
     #[test]
     fn words_are_compared_as_the_metric_does() {
         let matcher = Bleu { order: 2, lowercase: true, ..Bleu::default() }.matcher(&["Ein Haus"]);
-        let mut found = [0; 2];
+        let mut found = Vec::new();
         matcher.walk(0, &matcher.words("EIN  haus hoch"), &mut found);
-        assert_eq!((found, matcher.order()), ([2, 1], 2));
+        assert_eq!((counts(2, &found), matcher.order()), (vec![2, 1], 2));
         let other = Bleu { tokenizer: Tokenizer::V13a, ..Bleu::default() };
         assert!(Bleu::default().linear().is_some() && other.linear().is_none());
     }

@@ -11,7 +11,7 @@ mod seek;
 
 pub use file::{read, write};
 pub use plain::{Builder, Plain};
-pub use pool::{Path, Pool};
+pub use pool::{Firsts, Path, Pool};
 pub use product::Lattice;
 pub use run::Run;
 pub use seek::Found;

@@ -1,7 +1,7 @@
 //! A lattice as it comes: arcs with phrases and features.
 
 use dragoman_base::{Error, Result, Texts};
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 /// The lattice of one sentence. Node 0 is the start and the last node the end; every path between them is a
 /// translation. Without nodes there is none.
@@ -33,8 +33,8 @@ pub struct Plain {
 #[derive(Default)]
 pub struct Builder {
     made: Plain,
-    phrases: HashMap<Box<str>, u32>,
-    shapes: HashMap<Box<[u32]>, u32>,
+    phrases: FxHashMap<Box<str>, u32>,
+    shapes: FxHashMap<Box<[u32]>, u32>,
 }
 
 impl Builder {

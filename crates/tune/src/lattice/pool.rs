@@ -5,8 +5,8 @@ use super::product::Lattice;
 use super::seek::{Found, Seeker};
 use crate::mira::{Scorer, Wish, Worth};
 use dragoman_base::{Error, Result};
+use dragoman_metric::Metric;
 use dragoman_metric::capability::{Linear, Matcher, refusal};
-use dragoman_metric::{Metric, Reference};
 use rayon::prelude::*;
 use std::sync::Arc;
 
@@ -26,11 +26,64 @@ pub struct Path {
     pub row: Vec<f64>,
 }
 
-/// A sentence: its references and its lattices, with the rounds that they are from.
+/// A sentence: the n-grams of its references and its lattices, with the rounds that they are from.
 struct Sentence {
     matcher: Matcher,
-    references: Box<dyn Reference>,
     lattices: Vec<(u32, Lattice)>,
+}
+
+/// Paths of a lattice, each once.
+fn distinct(lattice: usize, found: impl Iterator<Item = Found>) -> Vec<Path> {
+    let mut paths: Vec<Path> = Vec::new();
+    for Found { arcs, model, row } in found {
+        if !paths.iter().any(|path| path.arcs == arcs) {
+            paths.push(Path { lattice, arcs, model, row });
+        }
+    }
+    paths
+}
+
+/// The 1-best path of a lattice.
+struct First<'a> {
+    lattice: usize,
+    found: Found,
+    seeker: Seeker<'a>,
+}
+
+impl First<'_> {
+    fn seek(&mut self, wishes: &[Wish], worth: &Worth<'_>) -> Vec<Path> {
+        let Self { lattice, found, seeker } = self;
+        // Nothing has a larger model score than the 1-best path.
+        let others = wishes.iter().filter(|wish| **wish != Wish::MODEL);
+        let others = others.map(|&wish| seeker.seek(wish, worth, found));
+        distinct(*lattice, std::iter::once(found.clone()).chain(others))
+    }
+}
+
+/// The 1-best paths of a sentence's lattices: where searches for other paths start.
+pub struct Firsts<'a> {
+    all: Vec<First<'a>>,
+    /// Whether lattices are searched side by side.
+    many: bool,
+}
+
+impl Firsts<'_> {
+    /// The 1-best path of the sentence: of all its lattices, the first with the largest model score.
+    pub fn best(&self) -> Option<Path> {
+        let best = self.all.iter().reduce(|a, b| if b.found.model > a.found.model { b } else { a })?;
+        let Found { arcs, model, row } = best.found.clone();
+        Some(Path { lattice: best.lattice, arcs, model, row })
+    }
+
+    /// The 1-best path of each lattice and, for each wish, the best path that a search finds from there under the true
+    /// metric. Paths of a lattice that are best for several wishes come once.
+    pub fn seek(&mut self, wishes: &[Wish], worth: &Worth<'_>) -> Vec<Path> {
+        let one = |first: &mut First<'_>| first.seek(wishes, worth);
+        if self.many {
+            return self.all.par_iter_mut().flat_map_iter(one).collect();
+        }
+        self.all.iter_mut().flat_map(one).collect()
+    }
 }
 
 /// Lattices with references.
@@ -45,11 +98,7 @@ impl Pool {
         let linear = metric
             .linear()
             .ok_or_else(|| Error::Invalid(refusal("the search for hope and fear in lattices", "linear")))?;
-        let one = |lines: &Vec<&str>| Sentence {
-            matcher: linear.matcher(lines),
-            references: metric.digest(lines),
-            lattices: Vec::new(),
-        };
+        let one = |lines: &Vec<&str>| Sentence { matcher: linear.matcher(lines), lattices: Vec::new() };
         let sentences = references.par_iter().map(one).collect();
         Ok(Self { metric, sentences })
     }
@@ -133,63 +182,46 @@ impl Pool {
     /// The best path of each lattice of a sentence for each wish. `slopes` is what a word and a match of each order
     /// are worth.
     pub fn search(&self, s: usize, weights: &[f64], wishes: &[Wish], slopes: &[f64]) -> Vec<Path> {
-        let sentence = &self.sentences[s];
-        let one = |(at, (_, lattice)): (usize, &(u32, Lattice))| {
-            let mut scores = Vec::new();
-            lattice.scores(weights, &mut scores);
-            let mut found: Vec<Path> = Vec::new();
-            for &wish in wishes {
-                let Some((_, arcs)) = lattice.best(wish, &scores, slopes) else { continue };
-                if found.iter().any(|path| path.arcs == arcs) {
-                    continue;
-                }
-                let mut row = vec![0.0; self.metric.width()];
-                sentence.references.statistics(&lattice.text(&arcs), &mut row);
-                let model = arcs.iter().map(|&arc| scores[arc as usize]).sum();
-                found.push(Path { lattice: at, arcs, model, row });
-            }
-            found
+        let one = |lattice: usize, mut seeker: Seeker<'_>| {
+            let found = wishes.iter().filter_map(|&wish| seeker.best(wish, slopes));
+            distinct(lattice, found)
         };
-        let lattices = &sentence.lattices;
-        if lattices.len() > 1 && lattices.iter().map(|(_, l)| l.steps()).sum::<usize>() >= MANY {
-            return lattices.par_iter().enumerate().flat_map_iter(one).collect();
-        }
-        lattices.iter().enumerate().flat_map(one).collect()
+        self.each(s, weights, one).into_iter().flatten().collect()
     }
 
-    /// The 1-best path of each lattice of a sentence and, for each wish, the best path that a search finds from there
-    /// under the true metric. Paths that are best for several wishes come once.
-    pub fn seek(&self, s: usize, weights: &[f64], wishes: &[Wish], worth: &Worth<'_>) -> Vec<Path> {
-        let sentence = &self.sentences[s];
-        let one = |(at, (_, lattice)): (usize, &(u32, Lattice))| {
-            let mut scores = Vec::new();
-            lattice.scores(weights, &mut scores);
-            let (matcher, references) = (&sentence.matcher, sentence.references.as_ref());
-            let seeker = Seeker { lattice, matcher, references, linear: self.linear(), scores: &scores };
-            let mut found: Vec<Path> = Vec::new();
-            let Some(first) = seeker.best(worth.base.len()) else { return found };
-            let mut push = |Found { arcs, model, row }| {
-                if !found.iter().any(|path| path.arcs == arcs) {
-                    found.push(Path { lattice: at, arcs, model, row });
-                }
-            };
-            push(first.clone());
-            for &wish in wishes {
-                push(seeker.seek(wish, worth, &first));
-            }
-            found
-        };
-        let lattices = &sentence.lattices;
-        if lattices.len() > 1 && lattices.iter().map(|(_, l)| l.steps()).sum::<usize>() >= MANY {
-            return lattices.par_iter().enumerate().flat_map_iter(one).collect();
+    /// Does something with each lattice of a sentence under some weights.
+    fn each<'a, T: Send>(
+        &'a self,
+        s: usize,
+        weights: &[f64],
+        one: impl Fn(usize, Seeker<'a>) -> T + Sync,
+    ) -> Vec<T> {
+        let Sentence { matcher, lattices } = &self.sentences[s];
+        let ready = |at: usize| one(at, Seeker::new(&lattices[at].1, matcher, self.linear(), weights));
+        if self.many(s) {
+            return (0..lattices.len()).into_par_iter().map(ready).collect();
         }
-        lattices.iter().enumerate().flat_map(one).collect()
+        (0..lattices.len()).map(ready).collect()
+    }
+
+    /// Whether the lattices of a sentence are searched side by side.
+    fn many(&self, s: usize) -> bool {
+        let lattices = &self.sentences[s].lattices;
+        lattices.len() > 1 && lattices.iter().map(|(_, lattice)| lattice.steps()).sum::<usize>() >= MANY
+    }
+
+    /// The 1-best path of each lattice of a sentence.
+    pub fn firsts<'a>(&'a self, s: usize, weights: &[f64]) -> Firsts<'a> {
+        let one = |lattice, mut seeker: Seeker<'a>| {
+            let found = seeker.best(Wish::MODEL, &[])?;
+            Some(First { lattice, found, seeker })
+        };
+        Firsts { all: self.each(s, weights, one).into_iter().flatten().collect(), many: self.many(s) }
     }
 
     /// The 1-best path of a sentence: of all its lattices, the first with the largest model score.
     pub fn best(&self, s: usize, weights: &[f64]) -> Option<Path> {
-        let found = self.search(s, weights, &[Wish::MODEL], &[]);
-        found.into_iter().reduce(|best, next| if next.model > best.model { next } else { best })
+        self.firsts(s, weights).best()
     }
 
     /// The sum of the statistics of all 1-best paths.
@@ -234,5 +266,58 @@ impl Pool {
         });
         list.retain(|(_, value)| *value != 0.0);
         list
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lattice::seek::tests::{line, random};
+    use dragoman_base::random::stream;
+    use dragoman_metric::bleu::{Bleu, Smoothing};
+
+    /// What a sentence with several lattices gives is what searches in each of them give, one by one and from the start.
+    #[test]
+    fn paths_are_those_of_each_lattice() {
+        let bleu = Arc::new(Bleu { smoothing: Smoothing::AddK(1.0), ..Bleu::default() });
+        let (hope, fear) = (Wish { model: 1.0, gain: 1.0 }, Wish { model: 1.0, gain: -1.0 });
+        let mut later = 0;
+        for number in 0..60 {
+            let rng = &mut stream(7, number);
+            let reference = line(rng);
+            let lines = [&reference[..]];
+            let mut pool = Pool::new(bleu.clone(), &[lines.to_vec()]).unwrap();
+            let plains: Vec<Plain> = (0..3).map(|_| random(rng)).collect();
+            for (round, plain) in plains.iter().enumerate() {
+                pool.add(round as u32, &[0], vec![plain.clone()]).unwrap();
+            }
+            let (base, weights) = ([0.0; 10], [1.0]);
+            let worth = pool.worth(&base, 5.0);
+            let matcher = bleu.matcher(&lines);
+            let lattices: Vec<Lattice> =
+                plains.into_iter().map(|plain| Lattice::new(plain, &matcher)).collect();
+            let wishes = [hope, Wish::MODEL, fear];
+            let (mut want, mut firsts): (Vec<Path>, Vec<Found>) = (Vec::new(), Vec::new());
+            for (at, lattice) in lattices.iter().enumerate() {
+                let fresh = || Seeker::new(lattice, &matcher, pool.linear(), &weights);
+                let first = fresh().best(Wish::MODEL, &[]).unwrap();
+                // Each wish with arrays of its own; the 1-best path is sought like the others.
+                let others = wishes.iter().map(|&wish| fresh().seek(wish, &worth, &first));
+                want.extend(distinct(at, std::iter::once(first.clone()).chain(others)));
+                firsts.push(first);
+            }
+            let best = (0..3).rev().max_by(|&a, &b| firsts[a].model.total_cmp(&firsts[b].model)).unwrap();
+            let mut found = pool.firsts(0, &weights);
+            let top = found.best().unwrap();
+            assert_eq!((top.lattice, &top.arcs), (best, &firsts[best].arcs), "{number}");
+            assert_eq!(found.seek(&wishes, &worth), want, "{number}");
+            assert_eq!(
+                found.seek(&[hope], &worth),
+                pool.firsts(0, &weights).seek(&[hope], &worth),
+                "{number}"
+            );
+            later += usize::from(best > 0);
+        }
+        assert!(later > 20, "{later} of 60 have their best path in a later lattice");
     }
 }

@@ -6,18 +6,18 @@
 
 use super::plain::Plain;
 use crate::mira::Wish;
-use dragoman_metric::capability::Matcher;
-use std::collections::HashMap;
+use dragoman_metric::capability::{Gram, Matcher, Used};
+use rustc_hash::FxHashMap;
 
 /// A step of the product: an arc after a state.
 #[derive(Debug, Clone, Copy)]
-struct Step {
+pub(super) struct Step {
     /// State that it starts from.
-    tail: u32,
+    pub tail: u32,
     /// The arc.
-    arc: u32,
-    /// Its words and matches: a row of `marks`.
-    mark: u32,
+    pub arc: u32,
+    /// Its number of words and the n-grams that it completes.
+    pub mark: u32,
 }
 
 /// A lattice made ready for one sentence's references.
@@ -29,41 +29,62 @@ pub struct Lattice {
     starts: Vec<u32>,
     /// States from here on are complete translations.
     ends: u32,
+    marks: Marks,
+}
+
+/// What steps add to a text.
+#[derive(Debug, Default)]
+struct Marks {
     /// Number of words, then unclipped matches of each order, a row each.
-    marks: Vec<u32>,
+    rows: Vec<u32>,
     /// Numbers in a row.
     width: usize,
-    /// The matcher's state in each state, and the words of each phrase as it has them.
-    resting: Vec<u32>,
-    words: Vec<Vec<u32>>,
+    /// The n-grams of each mark are from here up to the next.
+    starts: Vec<u32>,
+    grams: Vec<Gram>,
+}
+
+impl Marks {
+    fn add(&mut self, words: u32, grams: &[Gram]) {
+        let row = self.rows.len();
+        self.rows.resize(row + self.width, 0);
+        self.rows[row] = words;
+        for gram in grams {
+            self.rows[row + gram.order as usize] += 1;
+        }
+        self.grams.extend_from_slice(grams);
+        self.starts.push(self.grams.len() as u32);
+    }
 }
 
 /// Where phrases lead from states, and the marks that they make; each is worked out once.
 struct Walker<'m> {
     matcher: &'m Matcher,
     phrases: Vec<Vec<u32>>,
-    walks: HashMap<(u32, u32), (u32, u32)>,
-    known: HashMap<Vec<u32>, u32>,
-    marks: Vec<u32>,
+    walks: FxHashMap<(u32, u32), (u32, u32)>,
+    known: FxHashMap<(u32, Box<[Gram]>), u32>,
+    marks: Marks,
+    grams: Vec<Gram>,
 }
 
 impl<'m> Walker<'m> {
     fn new(matcher: &'m Matcher, plain: &Plain) -> Self {
         let phrases = plain.texts.iter().map(|text| matcher.words(text)).collect();
-        Self { matcher, phrases, walks: HashMap::new(), known: HashMap::new(), marks: Vec::new() }
+        let marks = Marks { width: matcher.order() + 1, starts: vec![0], ..Marks::default() };
+        let (walks, known) = (FxHashMap::default(), FxHashMap::default());
+        Self { matcher, phrases, walks, known, marks, grams: Vec::new() }
     }
 
     /// The state after a phrase, and the mark.
     fn walk(&mut self, phrase: u32, state: u32) -> (u32, u32) {
-        let Self { matcher, phrases, walks, known, marks } = self;
+        let Self { matcher, phrases, walks, known, marks, grams } = self;
         *walks.entry((phrase, state)).or_insert_with(|| {
             let words = &phrases[phrase as usize];
-            let mut row = vec![0; matcher.order() + 1];
-            row[0] = words.len() as u32;
-            let to = matcher.walk(state, words, &mut row[1..]);
+            grams.clear();
+            let to = matcher.walk(state, words, grams);
             let next = known.len() as u32;
-            let mark = *known.entry(row).or_insert_with_key(|row| {
-                marks.extend_from_slice(row);
+            let mark = *known.entry((words.len() as u32, grams[..].into())).or_insert_with(|| {
+                marks.add(words.len() as u32, grams);
                 next
             });
             (to, mark)
@@ -71,31 +92,56 @@ impl<'m> Walker<'m> {
     }
 }
 
+/// What steps are worth in a search: a wish under some slopes.
+#[derive(Debug, Default)]
+pub(super) struct Prices {
+    /// What model scores are multiplied by.
+    pub model: f64,
+    /// What the gain is multiplied by.
+    pub gain: f64,
+    /// What a word and a match of each order are worth.
+    pub slopes: Vec<f64>,
+    /// What each mark is worth with all its matches, and at most with some of them.
+    pub worths: Vec<(f64, f64)>,
+}
+
+impl Prices {
+    /// What so many words and matches of each order are worth. Rounding keeps the order of sums, so that what is worth
+    /// more by each of its terms is worth more, or the same, in floating point, too.
+    #[inline]
+    pub fn of(&self, words: u32, matches: impl Iterator<Item = u32>) -> f64 {
+        let mut sum = self.slopes[0] * f64::from(words);
+        for (slope, count) in self.slopes[1..].iter().zip(matches) {
+            sum += slope * f64::from(count);
+        }
+        self.gain * sum
+    }
+}
+
+/// What a search in the product needs: arrays that the next one uses again.
+#[derive(Debug, Default)]
+pub(super) struct Room {
+    value: Vec<f64>,
+    back: Vec<u32>,
+    /// The largest value of what can follow each state, with unclipped matches.
+    pub outside: Vec<f64>,
+}
+
 impl Lattice {
     /// Multiplies a lattice that [`Plain::check`] accepts.
     pub fn new(plain: Plain, matcher: &Matcher) -> Self {
         let mut walker = Walker::new(matcher, &plain);
-        let (width, starts) = (matcher.order() + 1, vec![0]);
-        let mut made = Self {
-            plain,
-            steps: Vec::new(),
-            starts,
-            ends: 0,
-            marks: Vec::new(),
-            width,
-            resting: Vec::new(),
-            words: Vec::new(),
-        };
+        let mut made = Self { plain, steps: Vec::new(), starts: vec![0], ends: 0, marks: Marks::default() };
         if made.plain.nodes == 0 {
-            return made;
+            return Self { marks: walker.marks, ..made };
         }
         // States of each node: the matcher's, and where they begin among all states.
         let mut resting: Vec<(Vec<u32>, u32)> = vec![(vec![0], 0)];
         made.starts.push(0);
-        made.resting.push(0);
+        let mut found: Vec<(u32, Step)> = Vec::new();
         let mut arc = 0;
         for node in 1..made.plain.nodes {
-            let mut found: Vec<(u32, Step)> = Vec::new();
+            found.clear();
             while made.plain.heads.get(arc).is_some_and(|&head| head == node) {
                 let (states, first) = &resting[made.plain.tails[arc] as usize];
                 for (offset, &state) in states.iter().enumerate() {
@@ -105,22 +151,21 @@ impl Lattice {
                 arc += 1;
             }
             let first = made.starts.len() as u32 - 1;
-            resting.push((made.settle(found), first));
+            resting.push((made.settle(&mut found), first));
         }
         made.ends = resting.last().map_or(0, |last| last.1);
-        (made.marks, made.words) = (walker.marks, walker.phrases);
+        made.marks = walker.marks;
         made.steps.shrink_to_fit();
         made
     }
 
     /// Files the steps to a node by the states that they lead to, which it gives.
-    fn settle(&mut self, mut found: Vec<(u32, Step)>) -> Vec<u32> {
+    fn settle(&mut self, found: &mut [(u32, Step)]) -> Vec<u32> {
         found.sort_by_key(|(state, _)| *state); // stable: arcs stay in order
         let mut states: Vec<u32> = Vec::new();
-        for (state, step) in found {
+        for &mut (state, step) in found {
             if states.last() != Some(&state) {
                 states.push(state);
-                self.resting.push(state);
                 self.starts.push(self.steps.len() as u32);
             }
             self.steps.push(step);
@@ -148,12 +193,8 @@ impl Lattice {
     pub fn bytes(&self) -> usize {
         self.plain.bytes()
             + self.steps.len() * size_of::<Step>()
-            + (self.starts.len() + self.marks.len() + self.resting.len()) * size_of::<u32>()
-            + self
-                .words
-                .iter()
-                .map(|words| size_of::<Vec<u32>>() + words.len() * size_of::<u32>())
-                .sum::<usize>()
+            + (self.starts.len() + self.marks.rows.len() + self.marks.starts.len()) * size_of::<u32>()
+            + self.marks.grams.len() * size_of::<Gram>()
     }
 
     /// The model score of every arc; features past the end of the weights weigh nothing.
@@ -176,33 +217,50 @@ impl Lattice {
         }));
     }
 
-    /// What each mark is worth for a wish.
-    fn worths(&self, wish: Wish, slopes: &[f64]) -> Vec<f64> {
-        let worth = |row: &[u32]| {
-            let sum: f64 = row.iter().zip(slopes).map(|(&count, slope)| f64::from(count) * slope).sum();
-            if wish.gain == 0.0 { 0.0 } else { wish.gain * sum }
-        };
-        self.marks.chunks_exact(self.width).map(worth).collect()
+    /// Sets prices for a wish, where `slopes` is what a word and a match of each order are worth.
+    pub(super) fn price(&self, wish: Wish, slopes: &[f64], prices: &mut Prices) {
+        let Prices { worths, .. } = prices;
+        let mut worths = std::mem::take(worths);
+        worths.clear();
+        (prices.model, prices.gain) = (wish.model, wish.gain);
+        prices.slopes.clear();
+        prices.slopes.extend_from_slice(slopes);
+        if wish.gain == 0.0 {
+            worths.resize(self.marks.starts.len() - 1, (0.0, 0.0));
+        } else {
+            worths.extend(self.marks.rows.chunks_exact(self.marks.width).map(|row| {
+                let (words, matches) = (row[0], row[1..].iter().copied());
+                let full = prices.of(words, matches.clone());
+                // A match that costs something is best left out.
+                let kept = matches.zip(&slopes[1..]);
+                let kept = kept.map(|(count, slope)| if wish.gain * slope > 0.0 { count } else { 0 });
+                (full, prices.of(words, kept))
+            }));
+        }
+        prices.worths = worths;
     }
 
-    /// The arcs of the path that is best for a wish, and its value; the first of equals. `scores` are the arcs' model
-    /// scores and `slopes` what a word and a match of each order are worth. None if there is no path.
-    pub fn best(&self, wish: Wish, scores: &[f64], slopes: &[f64]) -> Option<(f64, Vec<u32>)> {
-        let worths = self.worths(wish, slopes);
-        let states = self.states();
-        let mut value = vec![f64::NEG_INFINITY; states];
-        let mut back = vec![u32::MAX; states];
+    /// The steps of the path that is best, and its value; the first of equals. `scores` are the arcs' model scores. None
+    /// if there is no path.
+    pub(super) fn best(&self, prices: &Prices, scores: &[f64], room: &mut Room) -> Option<(f64, Vec<u32>)> {
+        let (states, Room { value, back, .. }) = (self.states(), room);
+        value.clear();
+        value.resize(states, f64::NEG_INFINITY);
+        back.clear();
+        back.resize(states, u32::MAX);
         *value.first_mut()? = 0.0;
         for state in 1..states {
             let span = self.starts[state] as usize..self.starts[state + 1] as usize;
+            let (mut top, mut from) = (f64::NEG_INFINITY, u32::MAX);
             for (at, step) in span.clone().zip(&self.steps[span]) {
                 let reached = value[step.tail as usize]
-                    + wish.model * scores[step.arc as usize]
-                    + worths[step.mark as usize];
-                if reached > value[state] {
-                    (value[state], back[state]) = (reached, at as u32);
+                    + prices.model * scores[step.arc as usize]
+                    + prices.worths[step.mark as usize].0;
+                if reached > top {
+                    (top, from) = (reached, at as u32);
                 }
             }
+            (value[state], back[state]) = (top, from);
         }
         let first = self.ends as usize;
         let mut end = first;
@@ -212,31 +270,29 @@ impl Lattice {
             }
         }
         let top = *value.get(end).filter(|top| top.is_finite())?;
-        let mut arcs = Vec::new();
+        let mut path = Vec::new();
         while back[end] != u32::MAX {
-            let step = self.steps[back[end] as usize];
-            arcs.push(step.arc);
-            end = step.tail as usize;
+            path.push(back[end]);
+            end = self.steps[back[end] as usize].tail as usize;
         }
-        arcs.reverse();
-        Some((top, arcs))
+        path.reverse();
+        Some((top, path))
     }
 
-    /// The largest value of what can follow each state, with unclipped matches.
-    pub fn outside(&self, wish: Wish, scores: &[f64], slopes: &[f64]) -> Vec<f64> {
-        let worths = self.worths(wish, slopes);
-        let states = self.states();
-        let mut value = vec![f64::NEG_INFINITY; states];
+    /// Works out the largest value of what can follow each state, with unclipped matches.
+    pub(super) fn outside(&self, prices: &Prices, scores: &[f64], room: &mut Room) {
+        let (states, value) = (self.states(), &mut room.outside);
+        value.clear();
+        value.resize(states, f64::NEG_INFINITY);
         value[self.ends as usize..].fill(0.0);
         for state in (1..states).rev() {
-            let span = self.starts[state] as usize..self.starts[state + 1] as usize;
-            for step in &self.steps[span] {
+            let after = value[state];
+            for step in self.steps_to(state) {
                 let reached =
-                    value[state] + wish.model * scores[step.arc as usize] + worths[step.mark as usize];
+                    after + prices.model * scores[step.arc as usize] + prices.worths[step.mark as usize].0;
                 value[step.tail as usize] = value[step.tail as usize].max(reached);
             }
         }
-        value
     }
 
     /// Number of states; the first is the start.
@@ -249,20 +305,38 @@ impl Lattice {
         self.ends as usize
     }
 
-    /// The steps to a state: where each starts, and its arc.
-    pub fn into_state(&self, state: usize) -> impl Iterator<Item = (u32, u32)> {
-        let span = self.starts[state] as usize..self.starts[state + 1] as usize;
-        self.steps[span].iter().map(|step| (step.tail, step.arc))
+    /// The steps to a state.
+    pub(super) fn steps_to(&self, state: usize) -> &[Step] {
+        &self.steps[self.starts[state] as usize..self.starts[state + 1] as usize]
     }
 
-    /// The matcher's state in a state.
-    pub fn resting(&self, state: u32) -> u32 {
-        self.resting[state as usize]
+    /// The number of words of a mark.
+    pub(super) fn words(&self, mark: u32) -> u32 {
+        self.marks.rows[mark as usize * self.marks.width]
     }
 
-    /// The words of an arc, as the matcher takes them.
-    pub fn words(&self, arc: u32) -> &[u32] {
-        &self.words[self.plain.phrases[arc as usize] as usize]
+    /// The n-grams of a mark.
+    pub(super) fn grams(&self, mark: u32) -> &[Gram] {
+        let span = self.marks.starts[mark as usize] as usize..self.marks.starts[mark as usize + 1] as usize;
+        &self.marks.grams[span]
+    }
+
+    /// The arcs of some steps.
+    pub(super) fn path(&self, steps: &[u32]) -> Vec<u32> {
+        steps.iter().map(|&step| self.steps[step as usize].arc).collect()
+    }
+
+    /// The number of words of some steps; `used` then has the n-grams that they use up.
+    pub(super) fn text_of(&self, steps: &[u32], used: &mut Used) -> usize {
+        let mut words = 0;
+        for &step in steps {
+            let mark = self.steps[step as usize].mark;
+            words += self.words(mark) as usize;
+            for gram in self.grams(mark) {
+                gram.take(used);
+            }
+        }
+        words
     }
 
     /// The words of a path.
@@ -334,7 +408,10 @@ mod tests {
             lattice.scores(&[0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0], &mut scores);
             let all = if nodes == 0 { Vec::new() } else { paths(&lattice.plain, nodes - 1) };
             let most = all.iter().map(|path| value(&lattice, path, &refs, &slopes, wish)).reduce(f64::max);
-            let found = lattice.best(wish, &scores, &slopes);
+            let mut prices = Prices::default();
+            lattice.price(wish, &slopes, &mut prices);
+            let found = lattice.best(&prices, &scores, &mut Room::default());
+            let found = found.map(|(top, steps)| (top, lattice.path(&steps)));
             // Quarters: all sums are exact.
             prop_assert_eq!(found.as_ref().map(|(top, _)| *top), most);
             if let Some((top, path)) = found {

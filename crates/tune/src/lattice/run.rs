@@ -31,11 +31,12 @@ impl Run {
 
     /// Visits a sentence: finds its oracle and its prediction, and tells them apart.
     pub fn visit(&mut self, pool: &Pool, s: usize) {
-        let Some(best) = pool.best(s, self.learner.weights()) else { return };
+        let mut firsts = pool.firsts(s, self.learner.weights());
+        let Some(best) = firsts.best() else { return };
         let context = self.around.others(s);
         let worth = pool.worth(&context.row, self.unit.factor(&context, &best.row));
         let (plus, minus) = self.rules.wishes();
-        let paths = pool.seek(s, self.learner.weights(), &[plus, minus], &worth);
+        let paths = firsts.seek(&[plus, minus], &worth);
         let (model, gains): (Vec<f64>, Vec<f64>) =
             paths.iter().map(|path| (path.model, worth.gain(&path.row))).unzip();
         let (plus, minus) = self.rules.choose(&model, (&gains, 0.0), &mut Vec::new(), |at| gains[at]);

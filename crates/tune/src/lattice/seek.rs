@@ -4,10 +4,9 @@
 //! on from what it finds: it takes the slopes around that path, lets a beam of partial paths carry the n-grams that are
 //! used up, judges complete paths by their true gains, and stops when there is no more to be had.
 
-use super::beam::Beam;
-use super::product::Lattice;
+use super::beam::{Aim, Beam};
+use super::product::{Lattice, Prices, Room};
 use crate::mira::{Wish, Worth};
-use dragoman_metric::Reference;
 use dragoman_metric::capability::{Linear, Matcher};
 
 /// Times that slopes are taken anew; on real lattices two or three are enough.
@@ -29,45 +28,54 @@ pub struct Found {
 }
 
 /// A lattice with all that a search in it needs.
-#[derive(Clone, Copy)]
 pub(super) struct Seeker<'a> {
-    /// The lattice.
-    pub lattice: &'a Lattice,
+    lattice: &'a Lattice,
     /// The n-grams of the references.
-    pub matcher: &'a Matcher,
-    /// The references.
-    pub references: &'a dyn Reference,
+    matcher: &'a Matcher,
     /// The metric's linear form.
-    pub linear: &'a dyn Linear,
+    linear: &'a dyn Linear,
     /// Model scores of the arcs.
-    pub scores: &'a [f64],
+    scores: Vec<f64>,
+    prices: Prices,
+    room: Room,
+    beam: Beam,
+    /// What a path has used up.
+    used: Vec<u64>,
 }
 
-impl Seeker<'_> {
-    fn found(&self, arcs: Vec<u32>, width: usize) -> Found {
-        let mut row = vec![0.0; width];
-        self.references.statistics(&self.lattice.text(&arcs), &mut row);
+impl<'a> Seeker<'a> {
+    /// Searches under some weights.
+    pub fn new(lattice: &'a Lattice, matcher: &'a Matcher, linear: &'a dyn Linear, weights: &[f64]) -> Self {
+        let mut scores = Vec::new();
+        lattice.scores(weights, &mut scores);
+        let (prices, room) = (Prices::default(), Room::default());
+        Self { lattice, matcher, linear, scores, prices, room, beam: Beam::default(), used: Vec::new() }
+    }
+
+    /// The path of some steps.
+    fn found(&mut self, steps: &[u32]) -> Found {
+        let mut row = vec![0.0; self.matcher.width()];
+        self.used.clear();
+        self.used.resize(self.matcher.used(), 0);
+        let words = self.lattice.text_of(steps, &mut self.used);
+        self.matcher.statistics(words, &self.used, &mut row);
+        let arcs = self.lattice.path(steps);
         let model = arcs.iter().map(|&arc| self.scores[arc as usize]).sum();
         Found { arcs, model, row }
     }
 
-    /// The 1-best path.
-    pub fn best(&self, width: usize) -> Option<Found> {
-        let (_, arcs) = self.lattice.best(Wish::MODEL, self.scores, &[])?;
-        Some(self.found(arcs, width))
+    /// The path that is best for a wish to first order, with n-grams that count as often as they come.
+    pub fn best(&mut self, wish: Wish, slopes: &[f64]) -> Option<Found> {
+        self.lattice.price(wish, slopes, &mut self.prices);
+        let (_, steps) = self.lattice.best(&self.prices, &self.scores, &mut self.room)?;
+        Some(self.found(&steps))
     }
 
     /// The best path for a wish that is found from another one; of equals the one with the largest model score.
-    pub fn seek(&self, wish: Wish, worth: &Worth<'_>, from: &Found) -> Found {
-        let value = |found: &Found| (wish.value(found.model, worth.gain(&found.row)), found.model);
+    pub fn seek(&mut self, wish: Wish, worth: &Worth<'_>, from: &Found) -> Found {
         let mut best = from.clone();
         for _ in 0..ROUNDS {
-            let next = self.complete(wish, worth, &best);
-            let better = |a: Found, b: Found| if value(&b) > value(&a) { b } else { a };
-            let next = next.into_iter().fold(best.clone(), better);
-            if next == best {
-                break;
-            }
+            let Some(next) = self.better(wish, worth, &best) else { break };
             best = next;
         }
         best
@@ -79,28 +87,42 @@ impl Seeker<'_> {
         self.linear.slopes(&sum).into_iter().map(|slope| slope * worth.factor()).collect()
     }
 
-    /// Complete paths that are good for a wish under the slopes around the best one so far: the best with unclipped
-    /// matches, and those of a beam that clips them.
-    fn complete(&self, wish: Wish, worth: &Worth<'_>, now: &Found) -> Vec<Found> {
+    /// A path that is better for a wish than the best one so far: of those that are good under the slopes around it,
+    /// the best with unclipped matches and those of a beam that clips them, the best by its true gain.
+    fn better(&mut self, wish: Wish, worth: &Worth<'_>, now: &Found) -> Option<Found> {
         let slopes = &self.slopes(worth, &now.row)[..];
-        let wish = Wish { model: wish.model.max(TINY), ..wish };
-        let Some((_, arcs)) = self.lattice.best(wish, self.scores, slopes) else { return Vec::new() };
-        let mut all = vec![self.found(arcs, now.row.len())];
+        let eager = Wish { model: wish.model.max(TINY), ..wish };
+        let first = self.best(eager, slopes)?;
         let linear =
-            |found: &Found| wish.model * found.model + wish.gain * self.linear.value(slopes, &found.row);
+            |found: &Found| eager.model * found.model + eager.gain * self.linear.value(slopes, &found.row);
         let slack = SLACK * slopes[1..].iter().map(|slope| slope.abs()).sum::<f64>();
-        let floor = linear(now).max(linear(&all[0])) - slack;
-        for arcs in Beam::new(*self, wish, slopes, floor).run() {
-            if arcs != all[0].arcs {
-                all.push(self.found(arcs, now.row.len()));
+        let floor = linear(now).max(linear(&first)) - slack;
+        self.lattice.outside(&self.prices, &self.scores, &mut self.room);
+        let Self { lattice, matcher, scores, prices, room, beam, .. } = self;
+        let aim = Aim { lattice, scores, prices, outside: &room.outside, floor };
+        let ends = beam.run(aim, matcher.used());
+
+        let value = |model: f64, row: &[f64]| (wish.value(model, worth.gain(row)), model);
+        let (mut top, mut best) = (value(now.model, &now.row), None);
+        let reached = value(first.model, &first.row);
+        if reached > top {
+            (top, best) = (reached, Some(first));
+        }
+        let (mut row, mut winner) = (vec![0.0; now.row.len()], None);
+        for end in ends {
+            let (model, words, used) = beam.path(end);
+            matcher.statistics(words, used, &mut row);
+            let reached = value(model, &row);
+            if reached > top {
+                (top, winner) = (reached, Some((end, model, row.clone())));
             }
         }
-        all
+        winner.map(|(end, model, row)| Found { arcs: beam.arcs(end), model, row }).or(best)
     }
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use crate::lattice::plain::{Builder, Plain};
     use crate::mira::Scorer;
@@ -109,7 +131,7 @@ mod tests {
     use dragoman_metric::bleu::{Bleu, Smoothing};
 
     /// A lattice with up to 3,000 paths or so, over few words, so that n-grams come more often than they count.
-    fn random(rng: &mut Generator) -> Plain {
+    pub(in crate::lattice) fn random(rng: &mut Generator) -> Plain {
         let nodes = 4 + below(rng, 4) as u32;
         let mut builder = Builder::new(nodes);
         for head in 1..nodes {
@@ -123,6 +145,12 @@ mod tests {
             }
         }
         builder.finish().unwrap()
+    }
+
+    /// A reference for it.
+    pub(in crate::lattice) fn line(rng: &mut Generator) -> String {
+        let words: Vec<&str> = (0..3 + below(rng, 6)).map(|_| ["a", "b", "c", "e"][below(rng, 4)]).collect();
+        words.join(" ")
     }
 
     fn paths(plain: &Plain, node: u32) -> Vec<Vec<u32>> {
@@ -145,41 +173,31 @@ mod tests {
         for number in 0..150 {
             let rng = &mut stream(3, number);
             let plain = random(rng);
-            let line = |rng: &mut Generator| {
-                (0..3 + below(rng, 6))
-                    .map(|_| ["a", "b", "c", "e"][below(rng, 4)])
-                    .collect::<Vec<_>>()
-                    .join(" ")
-            };
             let lines = [line(rng), line(rng)];
             let lines: Vec<&str> = lines.iter().map(String::as_str).take(1 + below(rng, 2)).collect();
             let bleu = Bleu { smoothing: Smoothing::AddK(1.0), ..Bleu::default() };
             let (matcher, references) = (bleu.matcher(&lines), bleu.digest(&lines));
             let lattice = Lattice::new(plain, &matcher);
             let all = paths(lattice.plain(), lattice.plain().nodes - 1);
-            let mut scores = Vec::new();
-            lattice.scores(&[1.0], &mut scores);
-            let seeker = Seeker {
-                lattice: &lattice,
-                matcher: &matcher,
-                references: references.as_ref(),
-                linear: &bleu,
-                scores: &scores,
-            };
+            let mut seeker = Seeker::new(&lattice, &matcher, &bleu, &[1.0]);
             let corpus = [90.0, 95.0, 50.0, 30.0, 15.0, 8.0, 90.0, 80.0, 70.0, 60.0];
             for (base, unit) in [([0.0; 10], 5.0), (corpus, 100.0)] {
                 let scorer = Scorer { metric: &bleu, sign: 1.0, scale: 100.0 };
                 let worth = Worth { scorer, base: &base, unit };
-                let best = seeker.best(10).unwrap();
+                let best = seeker.best(Wish::MODEL, &[]).unwrap();
                 for wish in wishes {
                     let value = |found: &Found| wish.value(found.model, worth.gain(&found.row));
-                    let found = value(&seeker.seek(wish, &worth, &best));
-                    let once = lattice.best(wish, &scores, &seeker.slopes(&worth, &best.row)).unwrap().1;
-                    let once = value(&seeker.found(once, 10));
-                    let most = all
-                        .iter()
-                        .map(|arcs| value(&seeker.found(arcs.clone(), 10)))
-                        .fold(f64::MIN, f64::max);
+                    let by_text = |arcs: &Vec<u32>| {
+                        let mut row = vec![0.0; 10];
+                        references.statistics(&lattice.text(arcs), &mut row);
+                        let model = arcs.iter().map(|&arc| seeker.scores[arc as usize]).sum();
+                        Found { arcs: arcs.clone(), model, row }
+                    };
+                    let most = all.iter().map(|arcs| value(&by_text(arcs))).fold(f64::MIN, f64::max);
+                    let slopes = seeker.slopes(&worth, &best.row);
+                    let sought = seeker.seek(wish, &worth, &best);
+                    let once = value(&seeker.best(wish, &slopes).unwrap());
+                    let found = value(&sought);
                     assert!(found >= once - 1e-9 && found <= most + 1e-9);
                     tries += 1;
                     optimal += usize::from(found >= most - 1e-9);
