@@ -76,6 +76,8 @@ class Option:
     """Raises an OptionError for a value that is wrong in a way that no range tells."""
     kind: str = ""
     """Of the registry, where its values are names of that kind."""
+    section: str = ""
+    """The heading above it in help."""
     owner: str = ""
     """The dataclass that declares it."""
 
@@ -167,12 +169,14 @@ class _Group:
     names: Mapping[str, str]
     without: frozenset[str]
     defaults: Mapping[str, Any]
+    section: str
 
     def renamed(self, name: str, declared: Option) -> Option:
         """An option of the group as it appears in the whole; its old names were not of this place if it is renamed."""
         called = self.names.get(name, name)
-        changes = {"default": self.defaults[name]} if name in self.defaults else {}
-        return replace(declared, name=called, was=declared.was if called == name else (), **changes)
+        default = self.defaults.get(name, declared.default)
+        was, section = declared.was if called == name else (), self.section or declared.section
+        return replace(declared, name=called, default=default, was=was, section=section)
 
 
 def option(
@@ -188,11 +192,12 @@ def option(
     was: Sequence[str] = (),
     valid: Callable[[Any], object] | None = None,
     kind: str = "",
+    section: str = "",
 ) -> Any:
     """Declares a field of a dataclass as an option."""
     given: dict[str, Any] = {
         "help": help, "min": min, "above": above, "max": max, "below": below, "usual": usual, "metavar": metavar,
-        "was": tuple(was), "valid": valid, "kind": kind,
+        "was": tuple(was), "valid": valid, "kind": kind, "section": section,
     }  # fmt: skip
     return dataclasses.field(default=default, metadata={_DECLARED: given})
 
@@ -203,13 +208,15 @@ def group(
     names: Mapping[str, str] | None = None,
     without: Sequence[str] = (),
     defaults: Mapping[str, Any] | None = None,
+    section: str = "",
 ) -> Any:
     """Declares a field that holds the options of another dataclass.
 
     In the flat form they keep their names, but for those that `names` changes, `{"order": "lm_order"}`; those in
-    `without` are set by the program and not by users. `defaults` are other defaults than the group has alone.
+    `without` are set by the program and not by users. `defaults` are other defaults than the group has alone;
+    `section` is the heading above them in help.
     """
-    about = _Group(kind, dict(names or {}), frozenset(without), dict(defaults or {}))
+    about = _Group(kind, dict(names or {}), frozenset(without), dict(defaults or {}), section)
     return dataclasses.field(default_factory=partial(kind, **about.defaults), metadata={_GROUP: about})
 
 
@@ -244,18 +251,21 @@ class _Place:
 
 @cache
 def _flat(kind: Any) -> dict[str, _Place]:
-    found = {name: _Place((name,), declared) for name, declared in _declared(kind).items()}
+    own = _declared(kind)
+    found: dict[str, _Place] = {}
     for field in fields(kind):
         about = field.metadata.get(_GROUP)
-        if about is None:
-            continue
-        for name, place in _flat(about.kind).items():
-            if name in about.without:
-                continue
-            declared = about.renamed(name, place.option)
-            if declared.name in found:
-                raise TypeError(f"{kind.__name__}: two options are called `{declared.name}`: rename one of them")
-            found[declared.name] = _Place((field.name, *place.path), declared)
+        if field.name in own:
+            places = [_Place((field.name,), own[field.name])]
+        elif about is not None:
+            inner = {name: place for name, place in _flat(about.kind).items() if name not in about.without}
+            places = [_Place((field.name, *p.path), about.renamed(name, p.option)) for name, p in inner.items()]
+        else:
+            places = []
+        for place in places:
+            if place.option.name in found:
+                raise TypeError(f"{kind.__name__}: two options are called `{place.option.name}`: rename one of them")
+            found[place.option.name] = place
     return found
 
 

@@ -44,7 +44,7 @@ class Value(_ParamType):
             _, found, expected = str(error).partition(" must be ")
             self.fail(f"expected {expected}" if found else str(error), param, ctx)
 
-    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:  # noqa: ARG002
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
         """The named values, or what the registry knows."""
         if self.declared.kind:
             return Named(self.declared.kind).shell_complete(ctx, param, incomplete)
@@ -93,7 +93,7 @@ def takes(
 
     def add(command: F) -> F:
         for declared in reversed(wanted):
-            made = DeclaredOption(declared, into, section)
+            made = DeclaredOption(declared, into, declared.section or section)
             if isinstance(command, click.Command):
                 command.params.append(made)
             else:
