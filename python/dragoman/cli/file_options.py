@@ -29,8 +29,9 @@ def tgt_option(help: str = _TARGET, *, required: bool = True, several: bool = Fa
 
 def out_option(help: str, *, default: str | None = None, metavar: str = "FILE") -> Callable[[F], F]:
     """Where the result goes; it must be said unless there is a default."""
+    shown = "standard output" if default == "-" else default is not None
     return click.option(
-        "--out", "-o", required=default is None, default=default, show_default=default, metavar=metavar, help=help
+        "--out", "-o", required=default is None, default=default, show_default=shown, metavar=metavar, help=help
     )
 
 
