@@ -97,7 +97,7 @@ class Links:
         return cls(*read_links(os.fspath(path), text))
 
     def write(self, path: Path) -> None:
-        """Write a file, which appears when it is whole (packed by its name, `-` for standard output)."""
+        """Write a file, which appears when it is whole (compressed if its name says so; `-` is standard output)."""
         write_links(os.fspath(path), self._columns)
 
     @property

@@ -83,7 +83,7 @@ class Format:
 
     form: Form | None = option(
         None,
-        help="arpa is text, hash is fast, compact is small.",
+        help="The form to write: arpa is text, hash is fast, compact is small.",
         usual="arpa if the name says so (.arpa, .arpa.gz), else hash",
     )
     bits: int = option(8, help="Bits of each code in the compact form.", min=4, max=16)

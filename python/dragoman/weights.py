@@ -1,7 +1,7 @@
 """Weights on disk, and whole sets of weights at once: merged, averaged, pruned, compared.
 
 Small ones are TOML that people can read and edit, or JSON; millions are plain text (`name value`, as Moses, cdec and
-Travatar have it) or a binary file that is mapped. What a file holds is told from its content, its form from its name:
+Travatar have it) or a binary file that is mapped. What a file holds shows in its content, its form in its name:
 
     .toml (and any other name)   [weights], with the components of a dense group together: `TM = [0.2, 0.3]`
     .json                        the same as JSON
@@ -99,7 +99,7 @@ def save(path: str | os.PathLike[str], weights: Weights, info: Info | None = Non
 
 
 def load(path: str | os.PathLike[str]) -> Weights:
-    """Reads weights of any form (text and TOML compressed or not); what is wrong is told with file and line."""
+    """Reads weights of any form (text and TOML compressed or not); errors name file and line."""
     return _load(os.fspath(path))[0]
 
 

@@ -20,7 +20,9 @@ from dragoman import alignment, corpus
 from dragoman.decoder import Decoder
 from dragoman.errors import InputError, OptionError
 from dragoman.model import Model
-from dragoman.training import STEPS, Options, train
+from dragoman.options import flat, made, plain
+from dragoman.rules import Table
+from dragoman.training import STEPS, Options, pipeline, train
 
 QUICK = alignment.Options(samplers=1, sweeps=(2, 2, 2))
 SMALL = Options.of(classes=(4,), order=3)
@@ -401,6 +403,36 @@ def test_options_that_make_no_sense(pair: Pair) -> None:
         Options(alignment=alignment.Options(seed=3))
     with pytest.raises(OptionError, match=r"rules must be a dragoman\.rules.Extraction"):
         Options(rules={"top": 3})  # type: ignore[arg-type]
+
+
+OTHER: dict[str, Any] = {
+    "memory": "64M", "languages": ("de", "en"), "tokenizer": "char", "normalise": "nfkc", "case": "lower",
+    "exclude": ("x",), "bars": "drop", "invalid": "skip", "alignments": "x", "symmetrise": "union",
+    "aligner": "eflomal", "align_sweeps": (1, 2, 3), "reordering": ("wbe",), "smoothing": "good-turing",
+    "significance": "a-e", "add": 0.5, "lm_prune": (0, 1), "lm_text": ("x",), "classes": (20,), "class_starts": 3,
+    "null_probability": 0.3, "maxent_singletons": 0.2,
+}  # fmt: skip
+"""Values that are not the defaults, of options that are not plain numbers or switches."""
+
+
+@pytest.mark.parametrize("name", flat(Options))
+def test_a_run_is_known_by_all_its_options(name: str) -> None:
+    """But for the memory, which no model depends on."""
+    usual = flat(Options)[name].default
+    other = OTHER[name] if name in OTHER else (not usual if isinstance(usual, bool) else usual + 1)
+    changed = Options.of(**{name: other})
+    assert plain(changed)[name] == other != usual
+    assert (pipeline._key({}, changed) == pipeline._key({}, Options())) == (name == "memory")
+    assert made(Options, pipeline._settings(changed)) == (Options() if name == "memory" else changed)
+
+
+def test_options_by_name_are_those_of_the_dataclass(pair: Pair, tmp_path: Path) -> None:
+    first = train(*pair, tmp_path / "m", Options.of(classes=(4,), order=3), max_phrase_length=3)
+    again = train(*pair, tmp_path / "m", classes=[4], order=3, max_phrase_length=3)
+    assert first.model.signature == again.model.signature and all(step.reused for step in again.steps)
+    assert first.model.made["options"]["max_phrase_length"] == 3
+    assert max(len(r.target.split()) for r in Table(tmp_path / "m" / "rules").lookup("der hund sieht")) <= 3
+    assert not Table(tmp_path / "m" / "rules").lookup("der hund sieht den")
 
 
 def test_test_sets_are_left_out(pair: Pair, tmp_path: Path) -> None:

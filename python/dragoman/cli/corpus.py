@@ -128,7 +128,7 @@ _tokenizer = click.option(
     show_default=True,
     type=Named("tokenizer"),
     metavar="NAME",
-    help="moses, char, jieba, fugashi or your own.",
+    help="Tokeniser: moses, char, jieba, fugashi or your own.",
 )
 _factored = takes(corpus.Options, into="about", only=["factored"])
 

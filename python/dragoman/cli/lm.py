@@ -115,7 +115,7 @@ def query(model: tuple[str, ...], text: str, weights: tuple[float, ...], tokens:
         "perplexity_known": found.perplexity_known,
     }
     if found.controls:
-        click.echo(f"dragoman: skipped {found.controls} control characters, taken for blanks", err=True)
+        messages.warning(f"skipped {found.controls} control characters, taken for spaces")
     if as_json:
         print_json(figures)
         return

@@ -31,7 +31,7 @@ def weights() -> None:
     dragoman weights average run1.bin run2.bin run3.bin --out mean.bin
 
     Files are TOML, JSON, plain text with a line `name value` each, or binary (.bin), which is mapped and made for
-    millions of names. What a file is, is told from its content; what is written, from its name.
+    millions of names. Content shows what is read, the name of a file what is written.
     """
 
 
