@@ -47,7 +47,7 @@ def compare(folder: Path, columns: Sequence[Sequence[str]], size: int) -> dict[s
     classes = [folder / f"{language}.classes" for language in PARTS[:2]]
     for text, path in zip(train, classes, strict=False):
         word_classes.train(text, classes=50).save(path)
-    report = maxent.train(folder / "counts", (classes[0], classes[1]), folder / "rules", heldout=folder / "heldout")
+    report = maxent.train(folder / "counts", (classes[0], classes[1]), folder / "rules", held_out=folder / "heldout")
     return asdict(report)
 
 

@@ -27,7 +27,7 @@ STEPS = {
     "average": "a, b = weights.load('w.bin'), weights.load('x.bin')|w = weights.average([a, b])",
     "merge": "a, b = weights.load('w.bin'), weights.load('x.bin')|w = weights.merge([a, b])",
     "diff": "a, b = weights.load('w.bin'), weights.load('x.bin')|w = weights.diff(a, b)",
-    "prune": "w = weights.load('w.bin')|w = weights.prune(w, most=100_000)",
+    "prune": "w = weights.load('w.bin')|w = weights.prune(w, max_features=100_000)",
     "sets": "w = weights.load('w.bin')|s = weights.sets(w)",
 }
 """What is done before the clock starts, and what it measures."""

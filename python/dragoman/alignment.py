@@ -8,7 +8,7 @@ independent samplers whose beliefs are averaged (Östling & Tiedemann 2016):
     links = aligner.trained.links("grow-diag-final-and")       # of the text it was trained on
     links = aligner.align(more_source, more_target).links()    # of any other
 
-Links are pairs of word positions, counted from 0; words are apart by blanks or tabs. In files they are written
+Links are pairs of word positions, counted from 0; words are separated by spaces or tabs. In files they are written
 as `0-0 1-2`, a line for each sentence pair, as all tools do (the Pharaoh format).
 """
 
@@ -16,8 +16,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from os import PathLike
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -30,25 +31,30 @@ from dragoman._core import (
     symmetrise_links,
     write_links,
 )
+from dragoman.common import Seeded
 from dragoman.errors import OptionError
+from dragoman.options import check, made, option
 from dragoman.types import I64, U32, Texts
 
 __all__ = [
     "METHODS",
     "Aligner",
     "Alignment",
+    "Choice",
     "Gold",
     "Links",
     "Options",
     "Report",
     "Score",
+    "Symmetrisation",
     "error_rate",
     "score",
     "symmetrise",
     "train",
 ]
 
-METHODS = ("intersection", "union", "grow-diag", "grow-diag-final", "grow-diag-final-and")
+Method = Literal["intersection", "union", "grow-diag", "grow-diag-final", "grow-diag-final-and"]
+METHODS: tuple[str, ...] = get_args(Method)
 """The ways to join links of both directions."""
 
 Path = str | PathLike[str]
@@ -91,7 +97,7 @@ class Links:
         return cls(*read_links(os.fspath(path), text))
 
     def write(self, path: Path) -> None:
-        """Write a file, which appears when it is whole (packed by its name, `-` for standard output)."""
+        """Write a file, which appears when it is whole (compressed if its name says so; `-` is standard output)."""
         write_links(os.fspath(path), self._columns)
 
     @property
@@ -153,41 +159,58 @@ class Alignment:
         return symmetrise(self.forward, self.reverse, method)
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
-    """How an aligner is trained. The defaults are measured; see docs/align.md."""
+@dataclass(frozen=True, kw_only=True)
+class Symmetrisation:
+    """How two directions become one."""
 
-    samplers: int = 3
-    """Independent samplers in each direction."""
-    sweeps: tuple[int, int, int] | None = None
-    """Sweeps over the text with IBM 1, with the HMM, and with fertilities; None: (7, 14, 28), and fewer for a text of
-    more than 15,000 pairs."""
-    collect: int = 4
-    """Samples of each sentence in the last pass, whose distributions are averaged."""
-    lower: bool = True
-    """Lower-case words for the statistics."""
-    prefix: int = 0
-    """Cut words to so many characters for the statistics; 0 keeps them whole."""
-    longest: int = 500
-    """Leave out pairs with more words than this on a side."""
-    lexical: float = 0.001
-    """Dirichlet parameter of p(f | e)."""
-    null_lexical: float = 0.001
-    """Dirichlet parameter of p(f | no word)."""
-    null: float = 0.2
-    """Probability that a word has no link."""
-    jump: float = 0.5
-    """Dirichlet parameter of jumps."""
-    fertility: float = 0.5
-    """Dirichlet parameter of fertilities."""
-    seed: int = 0
+    symmetrise: Method = option("grow-diag-final-and", help="How the links of both directions are joined.")
 
     def __post_init__(self) -> None:
-        sweeps = (0, 0, 0) if self.sweeps is None else self.sweeps
-        counts = [self.samplers, *sweeps, self.collect, self.prefix, self.longest, self.seed]
-        if len(sweeps) != 3 or min(counts) < 0 or max(counts) >= 2**63:
-            names = ", ".join(field.name for field in fields(self))
-            raise OptionError(f"expected three numbers of sweeps and no negative number among {names}")
+        check(self)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice(Symmetrisation):
+    """Which aligner, and how its directions are joined."""
+
+    aligner: Literal["dragoman", "eflomal"] = option(
+        "dragoman", help="The aligner: ours, or eflomal if it is installed."
+    )
+
+    def __post_init__(self) -> None:
+        check(self)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options(Seeded):
+    """How an aligner is trained. The defaults are measured; see docs/align.md."""
+
+    samplers: int = option(3, help="Independent samplers in each direction.", min=1, max=64)
+    sweeps: tuple[int, int, int] | None = option(
+        None,
+        help="Sweeps over the text with IBM 1, with the HMM, and with fertilities.",
+        min=0,
+        usual="7 14 28, and fewer for more than 15,000 pairs",
+        metavar="N N N",
+    )
+    collect: int = option(4, help="Samples of each sentence in the last pass, whose distributions are averaged.", min=1)
+    lowercase: bool = option(True, help="Lower-case words for the statistics.", was=["lower"])
+    prefix: int = option(0, help="Cut words to so many characters for the statistics; 0 keeps them whole.", min=0)
+    max_words: int = option(
+        500, help="Leave out pairs with more words on a side: they have no links.", min=1, max=10_000, was=["longest"]
+    )
+    lexical_prior: float = option(0.001, help="Dirichlet parameter of p(f | e).", above=0, was=["lexical"])
+    null_lexical_prior: float = option(
+        0.001, help="Dirichlet parameter of p(f | no word).", above=0, was=["null_lexical"]
+    )
+    null_probability: float = option(0.2, help="Probability that a word has no link.", min=0, below=1, was=["null"])
+    jump_prior: float = option(0.5, help="Dirichlet parameter of jumps.", above=0, was=["jump"])
+    fertility_prior: float = option(0.5, help="Dirichlet parameter of fertilities.", above=0, was=["fertility"])
+
+    def __post_init__(self) -> None:
+        check(self)
+        if self.sweeps is not None and self.sweeps[2] == 0:
+            raise OptionError("sweeps must have at least one sweep with fertilities, the last number; found 0")
 
 
 def _texts(text: Texts | Sequence[str]) -> Texts:
@@ -208,7 +231,7 @@ class Aligner:
         return cls(AlignModel.read(os.fspath(path)))
 
     def save(self, path: Path) -> None:
-        """Write the aligner to a file, which appears when it is whole (packed by its name)."""
+        """Write the aligner to a file, which appears when it is whole (compressed if its name says so)."""
         self._model.write(os.fspath(path))
 
     def align(
@@ -226,21 +249,22 @@ def train(
     target: Texts | Sequence[str],
     options: Options | None = None,
     progress: Callable[[int, int], None] | None = None,
+    **changes: Any,
 ) -> Aligner:
-    """Train an aligner on sentence pairs, a line each, on all cores.
+    """Train an aligner on sentence pairs, a line each, on all cores; `changes` are options by name.
 
     The result depends on text, options and seed, not on the number of cores. `progress` is called after each sweep
     with how many are done and how many there are.
     """
-    o = options or Options()
+    o = made(Options, changes, base=options)
     trainer = AlignTrainer(
         _texts(source),
         _texts(target),
         o.samplers,
         o.sweeps,
         o.collect,
-        (o.lower, o.prefix, o.longest),
-        (o.lexical, o.null_lexical, o.null, o.jump, o.fertility),
+        (o.lowercase, o.prefix, o.max_words),
+        (o.lexical_prior, o.null_lexical_prior, o.null_probability, o.jump_prior, o.fertility_prior),
         o.seed,
     )
     report, total = Report(*trainer.report()), trainer.sweeps()

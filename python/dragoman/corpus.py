@@ -3,8 +3,7 @@
     report = corpus.clean(
         [corpus.Files("raw.de", "raw.en"), corpus.Bitext("more.tmx.gz", ("de", "en"))],
         ("train.de", "train.en"),
-        corpus.Options(tokenizer="moses", languages=("de", "en"), case="lower"),
-        exclude=["test.de", "test.en"],
+        tokenizer="moses", languages=("de", "en"), case="lower", exclude=["test.de", "test.en"],
     )
     print(report.read, report.kept, report.dropped)
 
@@ -20,10 +19,11 @@ import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from os import PathLike
-from typing import Any
+from typing import Any, Literal
 
 from dragoman._core import CorpusCleaner, TruecaseModel, normalise_lines, truecase_undo
 from dragoman.errors import OptionError
+from dragoman.options import check, made, option
 from dragoman.tokenizers import detokenize, make, tokenize
 from dragoman.types import Texts
 
@@ -42,7 +42,6 @@ __all__ = [
 
 Path = str | PathLike[str]
 _BATCH = 20_000
-_CASES = ("keep", "lower", "truecase")
 _FORMS = {".tsv": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".tmx": "tmx"}
 
 
@@ -80,42 +79,47 @@ class Bitext:
         return (form, path, *sides)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
     """How a bitext is cleaned."""
 
-    languages: tuple[str, str] = ("", "")
-    """Source and target, for tokenisers (English rules if not given) and files with several languages."""
-    tokenizer: str | tuple[str, str] = "none"
-    """moses, none, char, jieba, fugashi, or your own; one for each side if two."""
-    normalise: str = "nfc"
-    """Unicode normal form: nfc, nfkc, none."""
-    case: str = "keep"
-    """keep, lower, or truecase (by what is learnt from the text)."""
-    shortest: int = 1
-    """Fewest words of a side."""
-    longest: int = 80
-    """Most words of a side."""
-    characters: int = 0
-    """Most characters of a side; 0 for any number."""
-    ratio: float = 9.0
-    """Most words of one side for each word of the other."""
-    distinct: bool = True
-    """Drop pairs that were there before."""
-    factored: bool = False
-    """Tokens are `word|factor|...`; only words are cased."""
-    bars: str = "escape"
-    """`|` in text without factors: escape (to &#124;), drop the pair, or keep."""
-    skip_invalid: bool = False
-    """Count lines that are not UTF-8 instead of ending with an error."""
+    languages: tuple[str, str] = option(
+        ("", ""),
+        help="Languages of both sides, de en: for tokenisers (English rules without it), JSONL and TMX.",
+        usual="none",
+        metavar="SRC TGT",
+    )
+    tokenizer: str | tuple[str, str] = option(
+        "none",
+        help="Tokeniser: moses, char, jieba, fugashi or your own; two mean one for each side. none: the text is "
+        "tokenised already.",
+        metavar="NAME",
+        kind="tokenizer",
+    )
+    normalise: Literal["nfc", "nfkc", "none"] = option("nfc", help="Unicode normal form.")
+    case: Literal["keep", "lower", "truecase"] = option(
+        "keep", help="Case of words; truecase is learnt from the text: words have the case they have inside sentences."
+    )
+    min_words: int = option(1, help="Fewest words of a side.", min=0, was=["shortest"])
+    max_words: int = option(80, help="Most words of a side; longer pairs are dropped.", min=1, was=["longest"])
+    max_characters: int = option(0, help="Most characters of a side; 0 is any number.", min=0, was=["characters"])
+    max_ratio: float = option(9.0, help="Most words of one side for each word of the other.", min=1, was=["ratio"])
+    keep_duplicates: bool = option(False, help="Keep pairs that were there before.")
+    exclude: tuple[str, ...] = option(
+        (), help="Test sets: pairs with a line of these files are dropped.", metavar="FILE"
+    )
+    factored: bool = option(False, help="Tokens are word|factor; only words are cased.")
+    bars: Literal["escape", "drop", "keep"] = option(
+        "escape", help="Text with | and no factors: escape it as &#124;, drop the pair, or keep it."
+    )
+    invalid: Literal["error", "skip"] = option("error", help="Lines that are not UTF-8: end with an error, or skip.")
 
     def __post_init__(self) -> None:
-        if self.case not in _CASES:
-            raise OptionError(f"expected {', '.join(_CASES)} for case, found {self.case}")
-        if min(self.shortest, self.longest, self.characters) < 0:
-            raise OptionError(f"expected no negative lengths, found {self}")
+        check(self)
         if self.factored and set(self._tokenizers) != {"none"}:
             raise OptionError("factored text is tokenised already; leave the tokeniser out")
+        if self.max_words < self.min_words:
+            raise OptionError(f"max_words must be at least min_words, {self.min_words}, found {self.max_words}")
 
     @property
     def _tokenizers(self) -> tuple[str, str]:
@@ -147,26 +151,26 @@ def clean(
     outputs: tuple[Path, Path],
     options: Options | None = None,
     *,
-    exclude: Sequence[Path] = (),
     truecasers: tuple[Path | None, Path | None] = (None, None),
     progress: Callable[[int], None] | None = None,
+    **changes: Any,
 ) -> Report:
     """Clean bitexts into two parallel files, and say what was dropped.
 
-    A pair whose source or target is a line of an `exclude` file, whatever its case and tokenisation, is dropped. With
-    `case="truecase"` the forms of words are learnt from the cleaned text, and saved to the files in `truecasers`.
-    `progress` is called with the number of pairs of each batch.
+    `changes` are options by name. A pair whose source or target is a line of an `exclude` file, whatever its case and
+    tokenisation, is dropped. With `case="truecase"` the forms of words are learnt from the cleaned text, and saved to
+    the files in `truecasers`. `progress` is called with the number of pairs of each batch.
     """
-    o = options or Options()
+    o = made(Options, changes, base=options)
     if not inputs:
         raise OptionError("expected at least one bitext")
     if o.case != "truecase":
-        return _clean(inputs, (os.fspath(outputs[0]), os.fspath(outputs[1])), o, exclude, progress)
+        return _clean(inputs, (os.fspath(outputs[0]), os.fspath(outputs[1])), o, progress)
     first = os.fspath(outputs[0])
     beside = pathlib.Path(first).parent if first != "-" else None
     with tempfile.TemporaryDirectory(prefix=".clean-", dir=beside) as folder:
         plain = (os.path.join(folder, "source.zst"), os.path.join(folder, "target.zst"))  # noqa: PTH118  strings
-        report = _clean(inputs, plain, o, exclude, progress)
+        report = _clean(inputs, plain, o, progress)
         for path, out, model in zip(plain, outputs, truecasers, strict=True):
             truecaser = Truecaser.train([path], factored=o.factored)
             if model is not None:
@@ -179,19 +183,18 @@ def _clean(
     inputs: Sequence[Files | Bitext],
     outputs: tuple[str, str],
     o: Options,
-    exclude: Sequence[Path],
     progress: Callable[[int], None] | None,
 ) -> Report:
     pairs = zip(o._tokenizers, o.languages, strict=True)
     tokenizers = [make(name, language or "en") if name != "none" else None for name, language in pairs]
     cleaner = CorpusCleaner(
         [given._given(o.languages) for given in inputs],
-        [os.fspath(path) for path in exclude],
+        list(o.exclude),
         outputs,
         o.normalise,
         o.bars,
-        (o.shortest, o.longest, o.characters, o.ratio),
-        (o.case == "lower", o.factored, o.distinct, o.skip_invalid),
+        (o.min_words, o.max_words, o.max_characters, float(o.max_ratio)),
+        (o.case == "lower", o.factored, not o.keep_duplicates, o.invalid == "skip"),
     )
     try:
         while (batch := cleaner.read(_BATCH)) is not None:
@@ -220,7 +223,7 @@ def _texts(text: Texts | Sequence[str]) -> Texts:
 
 
 def normalise(text: Texts | Sequence[str], form: str = "nfc") -> Texts:
-    r"""Lines in a Unicode normal form, without invisible characters, with one blank where there was white space.
+    r"""Lines in a Unicode normal form, without invisible characters, with one space where there was white space.
 
     >>> normalise(["  e\u0301\u200b te\u0301  "])[0]
     'é té'

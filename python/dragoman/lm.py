@@ -1,8 +1,8 @@
 """N-gram language models: estimate them from text, query them, mix several.
 
 Estimation is modified Kneser-Ney with interpolation, as KenLM's lmplz computes it, in bounded memory. Models are
-kept as ARPA text (any tool reads it; packed or not) or as tables that are mapped and open in milliseconds: `hash` for
-speed, `compact` for space. Log probabilities are natural here; ARPA files have base 10.
+kept as ARPA text (any tool reads it; compressed or not) or as tables that are mapped and open in milliseconds: `hash`
+for speed, `compact` for space. Log probabilities are natural here; ARPA files have base 10.
 """
 
 from __future__ import annotations
@@ -13,16 +13,21 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from os import PathLike
+from typing import Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
 
 from dragoman._core import VERSION, LmMixture, LmModel, Texts, lm_convert, lm_estimate, lm_merge
+from dragoman.common import Sorting
 from dragoman.errors import InputError, OptionError
+from dragoman.options import check, made, option
 
 __all__ = [
     "FORMS",
     "Estimate",
+    "Estimation",
+    "Format",
     "Mixture",
     "Model",
     "Scores",
@@ -36,14 +41,15 @@ __all__ = [
 
 Path = str | PathLike[str]
 
-FORMS = ("arpa", "hash", "compact")
+Form = Literal["arpa", "hash", "compact"]
+FORMS: tuple[str, ...] = get_args(Form)
 """ARPA text; tables for speed; tables for space, with quantised probabilities."""
 
 _PACKED = (".gz", ".zst", ".xz")
 
 
 def form_of(path: Path) -> str:
-    """Tell the form to write from a file's name: arpa for `.arpa` (packed or not), else hash."""
+    """Tell the form to write from a file's name: arpa for `.arpa` (compressed or not), else hash."""
     name = os.fspath(path)
     for ending in _PACKED:
         name = name.removesuffix(ending)
@@ -58,7 +64,7 @@ class Estimate:
     tokens: int
     types: int
     controls: int
-    """Control characters, which were taken for blanks."""
+    """Control characters, which were taken for spaces."""
     symbols: int
     """`<s>`, `</s>` and `<unk>` that were skipped."""
     counts: list[int]
@@ -71,6 +77,46 @@ class Estimate:
     """For each order, whether these are the fallback."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class Format:
+    """How a model is written."""
+
+    form: Form | None = option(
+        None,
+        help="The form to write: arpa is text, hash is fast, compact is small.",
+        usual="arpa if the name says so (.arpa, .arpa.gz), else hash",
+    )
+    bits: int = option(8, help="Bits of each code in the compact form.", min=4, max=16)
+
+    def __post_init__(self) -> None:
+        check(self)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Estimation(Sorting, Format):
+    """How a model is estimated."""
+
+    order: int = option(5, help="Words in the longest n-grams of the language model.", min=1, max=18)
+    prune: tuple[int, ...] = option(
+        (),
+        help="Drop n-grams seen at most so often, a number for each order; the last holds for higher ones.",
+        min=0,
+        metavar="COUNT",
+    )
+    discount_fallback: tuple[float, float, float] | None = option(
+        None,
+        help="Discounts where the text gives none, for word classes and small texts: 0.5 1 1.5.",
+        min=0,
+        max=3,
+        metavar="D1 D2 D3",
+    )
+    skip_symbols: bool = option(False, help="Skip <s>, </s> and <unk> in the text; else they are an error.")
+    folder: str | None = option(None, help="Where temporary files go.", metavar="FOLDER", usual="the system's place")
+
+    def __post_init__(self) -> None:
+        check(self)
+
+
 def _form(path: Path, form: str | None) -> str:
     chosen = form_of(path) if form is None else form
     if chosen != "arpa" and os.fspath(path).endswith(_PACKED):
@@ -79,29 +125,16 @@ def _form(path: Path, form: str | None) -> str:
 
 
 def estimate(
-    text: Path | Sequence[Path] | Texts,
-    out: Path,
-    *,
-    order: int = 5,
-    memory: str = "1G",
-    folder: Path | None = None,
-    prune: Sequence[int] = (),
-    discount_fallback: Sequence[float] | None = None,
-    skip_symbols: bool = False,
-    form: str | None = None,
-    bits: int = 8,
+    text: Path | Sequence[Path] | Texts, out: Path, options: Estimation | None = None, **changes: Any
 ) -> Estimate:
-    """Estimate a model from text, one sentence a line, and write it to `out`.
+    """Estimate a model from text, one sentence a line, and write it to `out`; `changes` are options by name.
 
-    `text` is a file, several files, or lines in memory. Sorting takes about `memory`; what does not fit goes to
-    temporary files in `folder`. The result is the same to the last byte whatever the memory and the number of threads.
-    `prune` drops n-grams seen at most so often, a threshold for each order: `(0, 0, 1)` drops trigrams (and longer
-    ones) seen once. `discount_fallback`, three numbers such as `(0.5, 1, 1.5)`, is for text so small or artificial
-    (word classes) that discounts cannot be computed. Without `form`, the name of `out` tells it.
+    `text` is a file, several files, or lines in memory. The result is the same to the last byte whatever the memory and
+    the number of threads. `prune=(0, 0, 1)` drops trigrams (and longer ones) seen once. `discount_fallback`, three
+    numbers such as `(0.5, 1, 1.5)`, is for text so small or artificial that discounts cannot be computed.
     """
-    if discount_fallback is not None and len(discount_fallback) != 3:
-        raise OptionError(f"expected three fallback discounts, found {len(discount_fallback)}")
-    chosen = _form(out, form)
+    o = made(Estimation, changes, base=options)
+    chosen = _form(out, o.form)
     lines = text if isinstance(text, Texts) else None
     if isinstance(text, str | PathLike):
         paths = [os.fspath(text)]
@@ -109,32 +142,31 @@ def estimate(
         paths = [] if isinstance(text, Texts) else [os.fspath(path) for path in text]
     if lines is None and not paths:
         raise OptionError("expected at least one text file, found none")
-    fallback = None if discount_fallback is None else [float(value) for value in discount_fallback]
-    options = {"program": f"dragoman {VERSION}", "order": order, "prune": list(prune), "discount_fallback": fallback}
-    if any(threshold < 0 for threshold in prune):
-        raise OptionError(f"expected pruning thresholds of at least 0, found {list(prune)}")
+    fallback = None if o.discount_fallback is None else [float(value) for value in o.discount_fallback]
+    about = {"program": f"dragoman {VERSION}", "order": o.order, "prune": list(o.prune), "discount_fallback": fallback}
     return Estimate(
         *lm_estimate(
             paths,
             lines,
             os.fspath(out),
-            order,
-            memory,
-            None if folder is None else os.fspath(folder),
-            list(prune),
+            o.order,
+            o.memory,
+            o.folder,
+            list(o.prune),
             fallback,
-            skip_symbols,
+            o.skip_symbols,
             chosen,
-            bits,
-            json.dumps(options),
+            o.bits,
+            json.dumps(about),
         )
     )
 
 
-def convert(source: Path, out: Path, *, form: str | None = None, bits: int = 8) -> tuple[list[int], int]:
+def convert(source: Path, out: Path, options: Format | None = None, **changes: Any) -> tuple[list[int], int]:
     """Rewrite an ARPA file as tables (or ARPA); n-grams of each order, and how many had no back-off weight."""
-    options = json.dumps({"program": f"dragoman {VERSION}", "source": os.path.basename(os.fspath(source))})  # noqa: PTH119
-    return lm_convert(os.fspath(source), os.fspath(out), _form(out, form), bits, options)
+    o = made(Format, changes, base=options)
+    about = json.dumps({"program": f"dragoman {VERSION}", "source": os.path.basename(os.fspath(source))})  # noqa: PTH119
+    return lm_convert(os.fspath(source), os.fspath(out), _form(out, o.form), o.bits, about)
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +201,7 @@ class Totals:
     """Words and sentence ends."""
     unknown: int
     controls: int
-    """Control characters, which were taken for blanks."""
+    """Control characters, which were taken for spaces."""
     log: float
     log_unknown: float
 
@@ -299,17 +331,18 @@ def tune_weights(
 
 
 def merge(
-    sources: Sequence[Path], weights: Sequence[float], out: Path, *, form: str | None = None, bits: int = 8
+    sources: Sequence[Path], weights: Sequence[float], out: Path, options: Format | None = None, **changes: Any
 ) -> list[int]:
     """Mix ARPA files into one model over the union of their n-grams; the n-grams of each order.
 
     Every n-gram of the union gets its probability under `Mixture`, and back-off weights are set so that
     probabilities sum to 1. Other n-grams back off within the union, so they may differ from the mixture's.
     """
-    options = {
+    o = made(Format, changes, base=options)
+    about = {
         "program": f"dragoman {VERSION}",
         "sources": [os.path.basename(os.fspath(s)) for s in sources],  # noqa: PTH119
         "weights": [float(w) for w in weights],
     }
     paths = [os.fspath(source) for source in sources]
-    return lm_merge(paths, [float(w) for w in weights], os.fspath(out), _form(out, form), bits, json.dumps(options))
+    return lm_merge(paths, [float(w) for w in weights], os.fspath(out), _form(out, o.form), o.bits, json.dumps(about))

@@ -12,12 +12,39 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from typing import Any
 
 from dragoman._core import maxent_train
-from dragoman.errors import OptionError
-from dragoman.rules import Path, Table, _base, _meta, _table_path
+from dragoman.common import Seeded
+from dragoman.options import check, made, option
+from dragoman.rules import OrientationPrior, Path, Table, _base, _meta, _table_path
 
-__all__ = ["Heldout", "Report", "Side", "train"]
+__all__ = ["Heldout", "Report", "Side", "Training", "train"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Training(OrientationPrior, Seeded):
+    """How the model is trained."""
+
+    counts_of: str = option(
+        "hier", help="The reordering model whose orientation counts to train on.", metavar="MODEL", was=["model"]
+    )
+    name: str = option("maxent", help="What the new columns are called.", metavar="NAME")
+    c: float = option(0.1, help="Trust in the counts: the variance of the weights' Gaussian prior.", above=0)
+    min_count: int = option(5, help="Leave out features of fewer phrase-pair tokens.", min=0, was=["least"])
+    singletons: float = option(0.1, help="Share of the rules seen once to train on.", min=0, max=1)
+    iterations: int = option(300, help="Most iterations for each direction.", min=1)
+    drop_counts: bool = option(False, help="Leave the columns of counts out of the new table.")
+    held_out: str | None = option(
+        None,
+        help="A table with counts from other text: its perplexity is printed, beside that of relative frequencies "
+        "smoothed with --alpha.",
+        metavar="FILE",
+        was=["heldout"],
+    )
+
+    def __post_init__(self) -> None:
+        check(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,50 +90,37 @@ class Report:
 
 
 def train(
-    table: Path,
-    classes: tuple[Path, Path],
-    out: Path,
-    *,
-    model: str = "hier",
-    name: str = "maxent",
-    c: float = 0.1,
-    least: int = 5,
-    singletons: float = 0.1,
-    iterations: int = 300,
-    drop_counts: bool = False,
-    heldout: Path | None = None,
-    alpha: float = 10.0,
-    seed: int = 0,
+    table: Path, classes: tuple[Path, Path], out: Path, options: Training | None = None, **changes: Any
 ) -> Report:
-    """Train on the orientation counts of `model` in `table`, and write the table with columns of `name` to `out`.
+    """Train on the orientation counts of `counts_of` in `table`, and write the table with columns of `name` to `out`.
 
-    Both directions are trained apart. An example is a rule, weighted by its count, its target the unsmoothed
-    distribution of its orientations; the objective is |w|^2 / 2 + c x (sum of the examples' weighted cross entropies),
-    so that a greater `c` trusts the counts more: as a Gaussian prior, `c` is the variance. Features seen in fewer than
-    `least` phrase-pair tokens are left out, and of the rules seen once a share of `singletons` is kept, chosen by the
-    `seed`. `classes` are the class files of both sides. `heldout` is another table with counts, whose perplexities the
-    report has beside those of relative frequencies smoothed with `alpha`. `drop_counts` leaves the counts behind.
+    `changes` are options by name. Both directions are trained apart. An example is a rule, weighted by its count, its
+    target the unsmoothed distribution of its orientations; the objective is |w|^2 / 2 + c x (sum of the examples'
+    weighted cross entropies), so that a greater `c` trusts the counts more: as a Gaussian prior, `c` is the variance.
+    Of the rules seen once a share of `singletons` is kept, chosen by the `seed`. `classes` are the class files of both
+    sides. `held_out` is another table with counts, whose perplexities the report has beside those of relative
+    frequencies smoothed with `alpha`.
     """
-    if iterations < 1:
-        raise OptionError(f"expected at least 1 iteration, found {iterations}")
-    options = {"model": model, "c": c, "least": least, "singletons": singletons, "seed": seed}
-    meta = {**Table(table).meta, name: {**options, "classes": [_base(file) for file in classes]}}
+    o = made(Training, changes, base=options)
+    # What tables say of themselves; the names are those of the first version of the format.
+    about = {"model": o.counts_of, "c": o.c, "least": o.min_count, "singletons": o.singletons, "seed": o.seed}
+    meta = {**Table(table).meta, o.name: {**about, "classes": [_base(file) for file in classes]}}
     meta.pop("program", None)
     rules, examples, features, sides, held = maxent_train(
         os.fspath(table),
         (os.fspath(classes[0]), os.fspath(classes[1])),
         _table_path(out),
         _meta(**meta),
-        model,
-        name,
-        c,
-        float(least),
-        singletons,
-        iterations,
-        drop_counts,
-        None if heldout is None else os.fspath(heldout),
-        alpha,
-        seed,
+        o.counts_of,
+        o.name,
+        float(o.c),
+        float(o.min_count),
+        float(o.singletons),
+        o.iterations,
+        o.drop_counts,
+        o.held_out,
+        float(o.alpha),
+        o.seed,
     )
     previous, following = (Side(*side) for side in sides)
     return Report(rules, examples, features, previous, following, None if held is None else _heldout(held))

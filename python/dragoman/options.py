@@ -16,10 +16,11 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import math
+import os
 import types
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields, replace
-from functools import cache
+from functools import cache, partial
 from itertools import islice
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -73,6 +74,10 @@ class Option:
     """Names that it had before; they are answered with this one."""
     valid: Callable[[Any], object] | None = None
     """Raises an OptionError for a value that is wrong in a way that no range tells."""
+    kind: str = ""
+    """Of the registry, where its values are names of that kind."""
+    section: str = ""
+    """The heading above it in help."""
     owner: str = ""
     """The dataclass that declares it."""
 
@@ -85,6 +90,17 @@ class Option:
     def several(self) -> bool:
         """Whether it takes several values."""
         return _items(self.hint) is not None
+
+    @property
+    def count(self) -> int | None:
+        """How many values it takes, where that number is fixed; None where one alone will do, too."""
+        return None if self.alone else _count(self.hint)
+
+    @property
+    def alone(self) -> bool:
+        """Whether a single value will do where it takes several."""
+        parts = [part for part in _parts(self.hint) if part is not type(None)]
+        return self.several and any(_items(part) is None for part in parts)
 
     @property
     def choices(self) -> tuple[Any, ...]:
@@ -152,6 +168,15 @@ class _Group:
     kind: type
     names: Mapping[str, str]
     without: frozenset[str]
+    defaults: Mapping[str, Any]
+    section: str
+
+    def renamed(self, name: str, declared: Option) -> Option:
+        """An option of the group as it appears in the whole; its old names were not of this place if it is renamed."""
+        called = self.names.get(name, name)
+        default = self.defaults.get(name, declared.default)
+        was, section = declared.was if called == name else (), self.section or declared.section
+        return replace(declared, name=called, default=default, was=was, section=section)
 
 
 def option(
@@ -166,23 +191,33 @@ def option(
     metavar: str = "",
     was: Sequence[str] = (),
     valid: Callable[[Any], object] | None = None,
+    kind: str = "",
+    section: str = "",
 ) -> Any:
     """Declares a field of a dataclass as an option."""
     given: dict[str, Any] = {
         "help": help, "min": min, "above": above, "max": max, "below": below, "usual": usual, "metavar": metavar,
-        "was": tuple(was), "valid": valid,
+        "was": tuple(was), "valid": valid, "kind": kind, "section": section,
     }  # fmt: skip
     return dataclasses.field(default=default, metadata={_DECLARED: given})
 
 
-def group(kind: type[T], *, names: Mapping[str, str] | None = None, without: Sequence[str] = ()) -> Any:
+def group(
+    kind: type[T],
+    *,
+    names: Mapping[str, str] | None = None,
+    without: Sequence[str] = (),
+    defaults: Mapping[str, Any] | None = None,
+    section: str = "",
+) -> Any:
     """Declares a field that holds the options of another dataclass.
 
     In the flat form they keep their names, but for those that `names` changes, `{"order": "lm_order"}`; those in
-    `without` are set by the program and not by users.
+    `without` are set by the program and not by users. `defaults` are other defaults than the group has alone;
+    `section` is the heading above them in help.
     """
-    about = _Group(kind, dict(names or {}), frozenset(without))
-    return dataclasses.field(default_factory=kind, metadata={_GROUP: about})
+    about = _Group(kind, dict(names or {}), frozenset(without), dict(defaults or {}), section)
+    return dataclasses.field(default_factory=partial(kind, **about.defaults), metadata={_GROUP: about})
 
 
 @cache
@@ -216,18 +251,21 @@ class _Place:
 
 @cache
 def _flat(kind: Any) -> dict[str, _Place]:
-    found = {name: _Place((name,), declared) for name, declared in _declared(kind).items()}
+    own = _declared(kind)
+    found: dict[str, _Place] = {}
     for field in fields(kind):
         about = field.metadata.get(_GROUP)
-        if about is None:
-            continue
-        for name, place in _flat(about.kind).items():
-            called = about.names.get(name, name)
-            if name in about.without:
-                continue
-            if called in found:
-                raise TypeError(f"{kind.__name__}: two options are called `{called}`: give one of them another name")
-            found[called] = _Place((field.name, *place.path), replace(place.option, name=called))
+        if field.name in own:
+            places = [_Place((field.name,), own[field.name])]
+        elif about is not None:
+            inner = {name: place for name, place in _flat(about.kind).items() if name not in about.without}
+            places = [_Place((field.name, *p.path), about.renamed(name, p.option)) for name, p in inner.items()]
+        else:
+            places = []
+        for place in places:
+            if place.option.name in found:
+                raise TypeError(f"{kind.__name__}: two options are called `{place.option.name}`: rename one of them")
+            found[place.option.name] = place
     return found
 
 
@@ -248,9 +286,21 @@ def plain(thing: Any) -> dict[str, Any]:
 
 
 def check(thing: Any, what: str = "") -> None:
-    """Checks the types and ranges of an object's options; for `__post_init__`."""
+    """Checks the types and ranges of an object's options, and its groups; for `__post_init__`."""
     for name, declared in options_of(thing).items():
         declared.check(getattr(thing, name), what)
+    for field in fields(thing):
+        if _GROUP in field.metadata:
+            _check_group(field.name, getattr(thing, field.name), field.metadata[_GROUP], what)
+
+
+def _check_group(name: str, value: Any, about: _Group, what: str) -> None:
+    where = f"{what}: {name}" if what else name
+    if not isinstance(value, about.kind):
+        raise OptionError(f"{where} must be a {about.kind.__module__}.{about.kind.__qualname__}, found {_found(value)}")
+    for hidden, usual in plain(about.kind(**about.defaults)).items():
+        if hidden in about.without and plain(value)[hidden] != usual:
+            raise OptionError(f"{where}: `{hidden}` is set by the program here; leave it out")
 
 
 def made(kind: type[T], values: Mapping[str, Any], *, base: T | None = None, what: str = "") -> T:
@@ -268,13 +318,22 @@ def made(kind: type[T], values: Mapping[str, Any], *, base: T | None = None, wha
                 raise OptionError(f"{where}`{name}` is called `{old[name]}` now")
             raise OptionError(f"{where}unknown option `{name}`; {closest(name, places)}")
         place = places[name]
-        fitted = tuple(value) if place.option.several and isinstance(value, list) else value
+        fitted = _fitted(value, place.option)
         place.option.check(fitted, what)
         branch = tree
         for step in place.path[:-1]:
             branch = branch.setdefault(step, {})
         branch[place.path[-1]] = fitted
     return _grown(kind() if base is None else base, tree)
+
+
+def _fitted(value: Any, declared: Option) -> Any:
+    """A value as options have it: paths as text, lists as tuples."""
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    if declared.several and isinstance(value, (list, tuple)):
+        return tuple(os.fspath(item) if isinstance(item, os.PathLike) else item for item in value)
+    return value
 
 
 def _grown(thing: T, tree: Mapping[str, Any]) -> T:
@@ -412,6 +471,15 @@ def _items(hint: Any) -> Any:
     return None
 
 
+def _count(hint: Any) -> int | None:
+    """How many items a tuple has whose type says so: `tuple[str, str]`."""
+    for part in _parts(hint):
+        items = get_args(part)
+        if get_origin(part) is tuple and Ellipsis not in items:
+            return len(items)
+    return None
+
+
 def _fits(value: Any, hint: Any) -> bool:
     """Whether a value has a type; types that are not plain are left to those who use them."""
     if value is None and type(None) in _parts(hint):
@@ -419,7 +487,9 @@ def _fits(value: Any, hint: Any) -> bool:
     inner = _items(hint)
     if inner is not None:
         single = any(_fits(value, part) for part in _parts(hint) if _items(part) is None)
-        return single or (isinstance(value, (list, tuple)) and all(_fits(item, inner) for item in value))
+        if single or not isinstance(value, (list, tuple)):
+            return single
+        return _count(hint) in {None, len(value)} and all(_fits(item, inner) for item in value)
     return any(_is(value, part) for part in _parts(hint))
 
 
@@ -451,7 +521,8 @@ def expected_of(hint: Any) -> str:
     """What a value of a type is called."""
     inner = _items(hint)
     if inner is not None:
-        return f"a list, each {expected_of(inner)}"
+        size = _count(hint)
+        return f"a list, each {expected_of(inner)}" if size is None else f"{size} values, each {expected_of(inner)}"
     literals = [value for part in _parts(hint) if get_origin(part) is Literal for value in get_args(part)]
     names = {bool: "true or false", int: "a whole number", float: "a number", str: "a text", type(None): "null"}
     others = [

@@ -13,16 +13,20 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
-from typing import Any
+from typing import Any, Literal, get_args
 
 from dragoman._core import VERSION, RuleTable, rules_extract, rules_import, rules_score_count
+from dragoman.common import Sorting
 from dragoman.errors import OptionError
+from dragoman.options import check, made, option
 
 __all__ = [
     "MODELS",
     "MOSES_COLUMNS",
     "SMOOTHING",
+    "Extraction",
     "Imported",
+    "OrientationPrior",
     "Report",
     "Rule",
     "Table",
@@ -33,10 +37,12 @@ __all__ = [
 
 Path = str | PathLike[str]
 
-MODELS = ("wbe", "phrase", "hier")
+Reordering = Literal["wbe", "phrase", "hier"]
+MODELS: tuple[str, ...] = get_args(Reordering)
 """Reordering models: by word links, by neighbouring phrases, by neighbouring blocks of any size."""
 
-SMOOTHING = ("none", "kneser-ney", "good-turing")
+Smoothing = Literal["none", "kneser-ney", "good-turing"]
+SMOOTHING: tuple[str, ...] = get_args(Smoothing)
 """Smoothing of phrase translation probabilities."""
 
 MOSES_COLUMNS = ("p(f|e)", "lex(f|e)", "p(e|f)", "lex(e|f)")
@@ -123,70 +129,103 @@ def _base(path: Path) -> str:
     return os.path.basename(os.fspath(path))  # noqa: PTH119
 
 
+@dataclass(frozen=True, kw_only=True)
+class OrientationPrior:
+    """How relative frequencies of orientations are smoothed (Cherry 2013, equation 2)."""
+
+    alpha: float = option(10.0, help="Weight of each prior in the smoothing of orientations.", above=0)
+
+    def __post_init__(self) -> None:
+        check(self)
+
+
+def _check_different(models: Sequence[str]) -> None:
+    if len(set(models)) < len(models):
+        raise OptionError(f"reordering has a model twice: {' '.join(models)}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Extraction(OrientationPrior, Sorting):
+    """How rules are extracted, scored and pruned."""
+
+    max_phrase_length: int = option(7, help="Most words of a phrase, on either side.", min=1, max=15, was=["length"])
+    max_words: int = option(100, help="Leave out sentence pairs with more words on a side.", min=1, was=["longest"])
+    reordering: tuple[Reordering, ...] = option(
+        ("hier",),
+        help="Reordering models: wbe (by word links), phrase (by neighbouring phrases), hier (by blocks of any size), "
+        "or none.",
+        metavar="MODEL",
+        valid=_check_different,
+    )
+    add: float | None = option(
+        None, help="Add this to each count of an orientation, instead of --alpha; Moses: 0.5.", above=0
+    )
+    moses_next: bool = option(False, help="Judge the block after a phrase as Moses does.")
+    orientation_counts: bool = option(False, help="Keep the unsmoothed counts of orientations as columns, too.")
+    smoothing: Smoothing = option("none", help="Smoothing of phrase translation probabilities.")
+    top: int = option(0, help="Keep the N best rules of each source phrase, by p(e|f); 0 keeps all.", min=0)
+    significance: Literal["a+e", "a-e"] | float | None = option(
+        None,
+        help="Keep rules that pass Fisher's exact test: a+e drops those seen once whose phrases were seen once, a-e "
+        "keeps them, a number is a negative log probability.",
+        min=0,
+        metavar="LEVEL",
+    )
+    lexical: str | None = option(
+        None, help="Also write Moses' lexical tables, PREFIX.f2e and PREFIX.e2f.", metavar="PREFIX"
+    )
+
+    def __post_init__(self) -> None:
+        check(self)
+
+
 def extract(
-    source: Path,
-    target: Path,
-    alignments: Path,
-    out: Path,
-    *,
-    length: int = 7,
-    longest: int = 100,
-    reordering: Sequence[str] = ("hier",),
-    alpha: float = 10.0,
-    add: float | None = None,
-    moses_next: bool = False,
-    orientation_counts: bool = False,
-    smoothing: str = "none",
-    top: int | None = None,
-    significance: str | float | None = None,
-    lexical: Path | None = None,
-    memory: str = "2G",
+    source: Path, target: Path, alignments: Path, out: Path, options: Extraction | None = None, **changes: Any
 ) -> Report:
     """Extract rules from text and its word links (`0-0 1-2`, a line a pair) and write them as a table.
 
-    Phrases have up to `length` words and agree with the links; sentence pairs with more than `longest` words on a
-    side are left out. Orientation probabilities of the models in `reordering` are smoothed recursively with weight
-    `alpha` (Cherry 2013), or by adding the constant `add` to each count (Moses: 0.5). `moses_next` judges the block
-    after a phrase as Moses does; see the documentation. `top` keeps the best rules of each source phrase by p(e|f),
-    `significance` ("a+e", "a-e", or a negative log probability) those that pass Fisher's exact test. `lexical` is
-    where Moses' lexical tables go: `lex` writes `lex.f2e` and `lex.e2f`, `lex.gz` writes them packed.
+    `changes` are options by name. Phrases agree with the links. Orientation probabilities are smoothed recursively with
+    weight `alpha` (Cherry 2013), or by adding the constant `add` to each count. `moses_next` judges the block after a
+    phrase as Moses does; see the documentation. `lexical` is where Moses' lexical tables go: `lex` writes `lex.f2e` and
+    `lex.e2f`, `lex.gz` writes them compressed.
 
-    Sorting takes about `memory`; more goes to temporary files beside `out`. The table is the same to the last byte
-    whatever the memory and the number of threads.
+    Temporary files go beside `out`. The table is the same to the last byte whatever the memory and the number of
+    threads.
     """
-    for name, value in (("length", length), ("longest", longest), ("top", top)):
-        if value is not None and value < 1:
-            raise OptionError(f"expected a {name} of at least 1, found {value}")
-    options = {
+    o = made(Extraction, changes, base=options)
+    top, level = o.top or None, None if o.significance is None else str(o.significance)
+    alpha, add = (o.alpha, 0.0) if o.add is None else (None, float(o.add))
+    # What tables say of themselves; the names are those of the first version of the format.
+    about = {
         "source": _base(source),
         "target": _base(target),
         "alignments": _base(alignments),
-        "length": length,
-        "longest": longest,
-        "reordering": list(reordering),
-        "alpha": alpha if add is None else None,
-        "add": add,
-        "moses_next": moses_next,
-        "smoothing": smoothing,
+        "length": o.max_phrase_length,
+        "longest": o.max_words,
+        "reordering": list(o.reordering),
+        "alpha": alpha,
+        "add": o.add,
+        "moses_next": o.moses_next,
+        "smoothing": o.smoothing,
         "top": top,
-        "significance": None if significance is None else str(significance),
+        "significance": level,
     }
     figures = rules_extract(
         (os.fspath(source), os.fspath(target), os.fspath(alignments)),
         _table_path(out),
-        _meta(**options),
-        length,
-        longest,
-        list(reordering),
-        moses_next,
-        smoothing,
-        alpha if add is None else None,
-        0.0 if add is None else add,
-        orientation_counts,
+        _meta(**about),
+        o.max_phrase_length,
+        o.max_words,
+        list(o.reordering),
+        o.moses_next,
+        o.smoothing,
+        alpha,
+        add,
+        o.orientation_counts,
         top,
-        None if significance is None else str(significance),
-        _lexical(lexical),
-        memory,
+        level,
+        _lexical(o.lexical),
+        o.memory,
     )
     return Report(*figures)
 
@@ -202,13 +241,15 @@ def import_moses(
     *,
     reordering: Mapping[str, Path] | Sequence[Path] = (),
     columns: Sequence[str] | None = None,
-    memory: str = "2G",
+    **changes: Any,
 ) -> Imported:
     """Turn a Moses phrase table, and reordering tables if there are any, into one mapped table.
 
     `reordering` maps names of models to files; from files alone the names are told by `model_of`. `columns` names the
-    scores; without it four scores have Moses' meaning (`MOSES_COLUMNS`), others are s1, s2, ...
+    scores; without it four scores have Moses' meaning (`MOSES_COLUMNS`), others are s1, s2, ... `memory` is the
+    option of `Sorting`.
     """
+    memory = made(Sorting, changes).memory
     if not isinstance(reordering, Mapping):
         models = [model_of(file) for file in reordering]
         if len(set(models)) < len(models):
@@ -277,7 +318,7 @@ class Table:
     def lookup(self, phrase: str | Sequence[str]) -> list[Rule]:
         """Find the rules of a source phrase, by word ids of the target."""
         if isinstance(phrase, str):
-            # Blanks and tabs only: other white space may be part of words.
+            # Spaces and tabs only: other white space may be part of words.
             phrase = [word for word in phrase.replace("\t", " ").split(" ") if word]
         return [Rule(*found) for found in self.native.lookup(list(phrase))]
 
@@ -287,14 +328,15 @@ class Table:
         *,
         columns: Sequence[str] | None = None,
         reordering: Mapping[str, Path] | None = None,
-        memory: str = "2G",
+        **changes: Any,
     ) -> None:
         """Write a Moses phrase table to `rules`, and a reordering table for each model in `reordering`.
 
         Lines are sorted by bytes. Scores are probabilities (of the log count the count, of the unique indicator e
         or 1), so that Moses' logarithms of them are ours. Without `columns`, these are `MOSES_COLUMNS` if the table
-        has them, else all that belong to no reordering model.
+        has them, else all that belong to no reordering model. `memory` is the option of `Sorting`.
         """
+        memory = made(Sorting, changes).memory
         if columns is None:
             plain = [name for name in self.columns if not name.startswith(tuple(f"{m}." for m in self.models))]
             columns = MOSES_COLUMNS if set(MOSES_COLUMNS) <= set(plain) else plain

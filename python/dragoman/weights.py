@@ -1,14 +1,14 @@
 """Weights on disk, and whole sets of weights at once: merged, averaged, pruned, compared.
 
 Small ones are TOML that people can read and edit, or JSON; millions are plain text (`name value`, as Moses, cdec and
-Travatar have it) or a binary file that is mapped. What a file holds is told from its content, its form from its name:
+Travatar have it) or a binary file that is mapped. What a file holds shows in its content, its form in its name:
 
     .toml (and any other name)   [weights], with the components of a dense group together: `TM = [0.2, 0.3]`
     .json                        the same as JSON
     .txt, .weights               a line `name value` each
     .bin                         mapped: opens without reading names one by one
 
-Text may be packed (`.txt.gz`). Names are never Python objects here, but where some are shown.
+Text may be compressed (`.txt.gz`). Names are never Python objects here, but where some are shown.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from dragoman._core import (
 )
 from dragoman.errors import InputError, OptionError
 from dragoman.files import read_text, write_text
-from dragoman.options import closest
+from dragoman.options import check, closest, made, option
 from dragoman.toml import key
 from dragoman.toml import load as load_toml
 from dragoman.toml import loads as loads_toml
@@ -45,7 +45,10 @@ from dragoman.toml import value as toml_value
 from dragoman.types import F64, I64, Weights
 
 __all__ = [
+    "Averaging",
     "Changes",
+    "Merging",
+    "Pruning",
     "SetStat",
     "about",
     "average",
@@ -60,7 +63,6 @@ __all__ = [
 ]
 
 Info = Mapping[str, str | int | float]
-Duplicates = Literal["last", "first", "sum", "error"]
 
 _KEYS = ("weights", "info")
 _COMPONENT = re.compile(r"(.+)\[(0|[1-9][0-9]{0,8})\]", re.DOTALL)
@@ -98,7 +100,7 @@ def save(path: str | os.PathLike[str], weights: Weights, info: Info | None = Non
 
 
 def load(path: str | os.PathLike[str]) -> Weights:
-    """Reads weights of any form (text and TOML packed or not); what is wrong is told with file and line."""
+    """Reads weights of any form (text and TOML compressed or not); errors name file and line."""
     return _load(os.fspath(path))[0]
 
 
@@ -189,8 +191,21 @@ def _flattened(path: str, table: Mapping[str, Any]) -> Iterator[tuple[str, float
             yield (f"{name}[{k}]" if isinstance(value, list) else name), float(v)
 
 
-def merge(parts: Sequence[Weights], duplicates: Duplicates = "last") -> Weights:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Merging:
+    """How several sets of weights become one."""
+
+    duplicates: Literal["last", "first", "sum", "error"] = option(
+        "last", help="What a name weighs that several files have."
+    )
+
+    def __post_init__(self) -> None:
+        check(self)
+
+
+def merge(parts: Sequence[Weights], options: Merging | None = None, **changes: Any) -> Weights:
     """All names of all parts. A name that several have gets the last value, the first, the sum, or is an error."""
+    duplicates = made(Merging, changes, base=options).duplicates
     names, values, seen = _start(parts), np.zeros(0), np.zeros(0, dtype=np.int64)
     for number, part in enumerate(parts):
         ids = names_extend(names, _exact(part)) if number else np.arange(len(part))
@@ -206,21 +221,36 @@ def merge(parts: Sequence[Weights], duplicates: Duplicates = "last") -> Weights:
     return Weights(names, values)
 
 
-def average(parts: Sequence[Weights], factors: Sequence[float] | None = None, *, present: bool = False) -> Weights:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Averaging:
+    """How the mean of weights is taken."""
+
+    factors: tuple[float, ...] = option((), help="How much each file counts.", min=0, usual="all alike")
+    present: bool = option(
+        False, help="Take the mean over those files that have a name; else a name weighs 0 in a file that lacks it."
+    )
+
+    def __post_init__(self) -> None:
+        check(self)
+
+
+def average(parts: Sequence[Weights], options: Averaging | None = None, **changes: Any) -> Weights:
     """The mean of weights, as iterative parameter mixing takes it: a name that a part lacks weighs 0 there.
 
-    `factors` says how much each part counts. `present` takes the mean over those parts only that have the name.
+    `changes` are options by name: `factors` says how much each part counts, `present` takes the mean over those parts
+    only that have the name.
     """
-    shares = [1.0] * len(parts) if factors is None else [float(factor) for factor in factors]
-    if not parts or len(shares) != len(parts) or not all(s >= 0 for s in shares) or not sum(shares) > 0:
-        raise OptionError(f"expected a factor of at least 0 for each of {len(parts)} parts, found {factors}")
+    o = made(Averaging, changes, base=options)
+    shares = [float(factor) for factor in o.factors] or [1.0] * len(parts)
+    if not parts or len(shares) != len(parts) or not sum(shares) > 0:
+        raise OptionError(f"expected a factor for each of {len(parts)} parts, not all of them 0, found {o.factors}")
     names, sums, mass = _start(parts), np.zeros(0), np.zeros(0)
     for number, (part, share) in enumerate(zip(parts, shares, strict=True)):
         ids = names_extend(names, _exact(part)) if number else np.arange(len(part))
         sums, mass = _widened(sums, len(names)), _widened(mass, len(names))
         sums[ids] += share * part.values
         mass[ids] += share
-    if not present:
+    if not o.present:
         mass = np.full(len(sums), sum(shares))
     return Weights(names, np.divide(sums, mass, out=np.zeros(len(sums)), where=mass > 0))
 
@@ -240,32 +270,45 @@ def _widened(values: npt.NDArray[Any], width: int) -> npt.NDArray[Any]:
     return np.concatenate([values, np.zeros(width - len(values), dtype=values.dtype)])
 
 
-def prune(
-    weights: Weights,
-    *,
-    least: float = 0.0,
-    most: int | None = None,
-    only: Sequence[str] = (),
-    without: Sequence[str] = (),
-    dense: bool = False,
-) -> Weights:
-    """Fewer weights: those above `least` in size, the `most` largest, of the sets `only`, not of the sets `without`.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pruning:
+    """Which weights are kept."""
 
-    `only` and `without` take sets (`pt`) or patterns (`pt:*haus*`). Names outside all sets are dense features and stay
-    whatever they weigh, unless `dense` is true. Zeros go in any case.
+    min_weight: float = option(
+        0.0, help="Drop sparse features that weigh less than this, up or down.", min=0, was=["least"]
+    )
+    max_features: int | None = option(
+        None, help="Keep the N largest sparse features.", min=0, usual="all", was=["most"]
+    )
+    only: tuple[str, ...] = option(
+        (), help="Keep these sets alone, or patterns: 'pt:*haus*'.", metavar="SET", usual="all"
+    )
+    without: tuple[str, ...] = option((), help="Drop these sets or patterns.", metavar="SET")
+    dense: bool = option(False, help="Let dense features go, too; else they stay.")
+
+    def __post_init__(self) -> None:
+        check(self)
+
+
+def prune(weights: Weights, options: Pruning | None = None, **changes: Any) -> Weights:
+    """Fewer weights: those of some size, the largest, of the sets `only`, not of the sets `without`.
+
+    `changes` are options by name. `only` and `without` take sets (`pt`) or patterns (`pt:*haus*`). Names outside all
+    sets are dense features and stay whatever they weigh, unless `dense` is true. Zeros go in any case.
     """
+    o = made(Pruning, changes, base=options)
     known, of = names_sets(weights.names)
     of = of[: len(weights)]
-    sparse = np.ones(len(weights), dtype=bool) if dense else np.array([name != "" for name in known], dtype=bool)[of]
+    sparse = np.ones(len(weights), dtype=bool) if o.dense else np.array([name != "" for name in known], dtype=bool)[of]
     size = np.abs(weights.values)
-    keep = (size > 0) & ~(sparse & (size < least))
-    if only:
-        keep &= ~sparse | _chosen(weights, known, of, only)
-    if without:
-        keep &= ~_chosen(weights, known, of, without)
-    if most is not None:
+    keep = (size > 0) & ~(sparse & (size < o.min_weight))
+    if o.only:
+        keep &= ~sparse | _chosen(weights, known, of, o.only)
+    if o.without:
+        keep &= ~_chosen(weights, known, of, o.without)
+    if o.max_features is not None:
         rivals = np.flatnonzero(keep & sparse)
-        keep[rivals[np.argsort(-size[rivals], kind="stable")[most:]]] = False
+        keep[rivals[np.argsort(-size[rivals], kind="stable")[o.max_features :]]] = False
     ids = np.flatnonzero(keep)
     return Weights(names_take(weights.names, ids), weights.values[ids])
 

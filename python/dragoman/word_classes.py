@@ -16,12 +16,15 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from os import PathLike
+from typing import Any
 
 from dragoman._core import ClassCounts, ClassTable
+from dragoman.common import Seeded, Threaded
 from dragoman.errors import OptionError
+from dragoman.options import check, made, option
 from dragoman.types import U32, Texts
 
-__all__ = ["UNKNOWN", "Classes", "Counts", "Options", "train"]
+__all__ = ["UNKNOWN", "Classes", "Counts", "Numbers", "Options", "train"]
 
 UNKNOWN = 1
 """The class of words that were not in the text."""
@@ -29,25 +32,46 @@ UNKNOWN = 1
 Path = str | PathLike[str]
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
-    """How hard the search tries. The defaults are measured; see docs/classes.md."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Numbers:
+    """How many classes there shall be."""
 
-    starts: int | None = None
-    """Runs over the most frequent words, of which the best one is the start for all words; None: 32 for 20 classes,
-    and fewer for more."""
-    core: int = 500
-    """How many words are the most frequent ones."""
-    sweeps: int = 30
-    """Sweeps of each of those runs while the temperature falls."""
-    cooling: int = 20
-    """Sweeps over all words while the temperature falls."""
-    iterations: int = 50
-    """Sweeps of exchange at the end of each run, at most; a run ends when no word moves."""
+    classes: tuple[int, ...] = option(
+        (50,), help="Numbers of word classes; several make several files, 0 makes none.", min=0, max=1 << 15
+    )
 
     def __post_init__(self) -> None:
-        if min(number or 0 for number in self._effort) < 0:
-            raise OptionError(f"expected no negative numbers, found {self}")
+        check(self)
+
+    @property
+    def wanted(self) -> list[int]:
+        """Each number once, without 0."""
+        return [number for number in dict.fromkeys(self.classes) if number]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options(Seeded, Threaded):
+    """How hard the search tries. The defaults are measured; see docs/classes.md."""
+
+    starts: int | None = option(
+        None,
+        help="Runs over the most frequent words; the best one is the start for all words. More take longer.",
+        min=0,
+        max=10_000,
+        usual="32 for 20 classes, and fewer for more",
+    )
+    core: int = option(500, help="How many words are the most frequent ones.", min=0)
+    sweeps: int = option(30, help="Sweeps of each of those runs while the temperature falls.", min=0)
+    cooling: int = option(20, help="Sweeps over all words while the temperature falls.", min=0)
+    iterations: int = option(
+        50, help="Sweeps of exchange at the end of each run, at most; it ends when no word moves.", min=0
+    )
+    factor: int | None = option(
+        None, help="Cluster this factor of tokens a|b|c, counted from 0.", min=0, usual="whole tokens"
+    )
+
+    def __post_init__(self) -> None:
+        check(self)
 
     @property
     def _effort(self) -> tuple[int | None, int, int, int, int]:
@@ -87,7 +111,7 @@ class Classes:
         return cls(ClassTable.read(os.fspath(path)))
 
     def save(self, path: Path) -> None:
-        """Write `word TAB class` lines in byte order; the file appears when it is whole (packed by its name)."""
+        """Write `word TAB class` lines in byte order, compressed if the name says so; it appears when it is whole."""
         self._table.write(os.fspath(path))
 
     @property
@@ -143,36 +167,31 @@ class Counts:
     def train(
         self,
         classes: int = 50,
-        *,
-        seed: int = 0,
-        threads: int | None = None,
         options: Options | None = None,
+        *,
         progress: Callable[[int], None] | None = None,
+        **changes: Any,
     ) -> Classes:
-        """Find classes; see `train`."""
-        if min(classes, seed, threads or 0) < 0:
-            raise OptionError(f"expected no negative numbers, found {classes=}, {seed=}, {threads=}")
-        effort = (options or Options())._effort
-        table, likelihood = self._counts.cluster(classes, effort, seed, threads, progress)
+        """Find classes; see `train`. The factor is that of the counts."""
+        o = made(Options, changes, base=options)
+        if classes < 1:
+            raise OptionError(f"expected at least 1 class, found {classes}")
+        table, likelihood = self._counts.cluster(classes, o._effort, o.seed, o.threads, progress)
         return Classes(table, likelihood, self.tokens + self.sentences)
 
 
 def train(
     text: Path | Texts | Sequence[str],
     classes: int = 50,
+    options: Options | None = None,
     *,
-    seed: int = 0,
-    threads: int | None = None,
-    iterations: int = 50,
-    factor: int | None = None,
     progress: Callable[[int], None] | None = None,
+    **changes: Any,
 ) -> Classes:
-    """Find `classes` classes for the words of a text: the name of a file, or lines of words apart by blanks.
+    """Find `classes` classes for the words of a text: the name of a file, or lines of tokens; `changes` are options.
 
-    The result depends on text, options and seed, not on the number of threads (all cores if None). With `factor`, a
-    token `a|b|c` stands for its factor of that number, from 0. `progress` is called now and then with the number of
-    sweeps done.
+    The result depends on text, options and seed, not on the number of threads. With `factor`, a token `a|b|c` stands
+    for its factor of that number, from 0. `progress` is called now and then with the number of sweeps done.
     """
-    counts = Counts(text, factor)
-    options = Options(iterations=iterations)
-    return counts.train(classes, seed=seed, threads=threads, options=options, progress=progress)
+    o = made(Options, changes, base=options)
+    return Counts(text, o.factor).train(classes, o, progress=progress)

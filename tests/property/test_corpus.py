@@ -51,10 +51,10 @@ def verdict(pair: tuple[str, str], o: corpus.Options, excluded: set[str]) -> tup
     lengths = sorted([len(source.split(" ")), len(target.split(" "))])
     reasons = {
         "bars": bar and o.bars == "drop",
-        "short": lengths[0] < o.shortest,
-        "long": lengths[1] > o.longest,
-        "characters": o.characters > 0 and max(len(source), len(target)) > o.characters,
-        "ratio": lengths[1] > o.ratio * lengths[0],
+        "short": lengths[0] < o.min_words,
+        "long": lengths[1] > o.max_words,
+        "characters": o.max_characters > 0 and max(len(source), len(target)) > o.max_characters,
+        "ratio": lengths[1] > o.max_ratio * lengths[0],
     }
     return (source, target), next((name for name, holds in reasons.items() if holds), None)
 
@@ -66,11 +66,11 @@ def verdict(pair: tuple[str, str], o: corpus.Options, excluded: set[str]) -> tup
         corpus.Options,
         normalise=st.sampled_from(["nfc", "nfkc", "none"]),
         case=st.sampled_from(["keep", "lower"]),
-        shortest=st.integers(1, 2),
-        longest=st.integers(2, 5),
-        characters=st.sampled_from([0, 9]),
-        ratio=st.sampled_from([1.0, 1.5, 9.0]),
-        distinct=st.booleans(),
+        min_words=st.integers(1, 2),
+        max_words=st.integers(2, 5),
+        max_characters=st.sampled_from([0, 9]),
+        max_ratio=st.sampled_from([1.0, 1.5, 9.0]),
+        keep_duplicates=st.booleans(),
         bars=st.sampled_from(["escape", "drop", "keep"]),
     ),
 )
@@ -89,7 +89,7 @@ def test_filters_equal_plain_python(pairs: list[tuple[str, str]], tests: list[st
     dropped: dict[str, int] = {}
     for pair in pairs:
         final, reason = verdict(pair, o, excluded)
-        if reason is None and o.distinct and final in kept:
+        if reason is None and not o.keep_duplicates and final in kept:
             reason = "duplicate"
         if reason is None:
             kept.append(final)

@@ -167,7 +167,7 @@ def run(bitext: list[Pair], **options: Any) -> tuple[rules.Report, dict[Any, rul
         files[0].write_text("".join(" ".join(p.source) + "\n" for p in bitext))
         files[1].write_text("".join(" ".join(p.target) + "\n" for p in bitext))
         files[2].write_text("".join(" ".join(f"{i}-{j}" for i, j in p.links) + "\n" for p in bitext))
-        report = rules.extract(*files, **options)
+        report = rules.extract(files[0], files[1], files[2], files[3], **options)
         assert sorted(path.name for path in Path(folder).iterdir()) == ["a", "e", "f", "out"]
         table = rules.Table(files[3])
         table.verify()
@@ -184,7 +184,7 @@ def test_phrase_pairs_orientations_and_counts_are_those_of_brute_force(
 ) -> None:
     slow = Slow(bitext, length, rules.MODELS, moses)
     report, found, _ = run(
-        bitext, length=length, reordering=rules.MODELS, add=0.5, orientation_counts=True, moses_next=moses
+        bitext, max_phrase_length=length, reordering=rules.MODELS, add=0.5, orientation_counts=True, moses_next=moses
     )
     assert set(found) == set(slow.count)
     assert (report.tokens, report.extracted) == (slow.count.total(), len(slow.count))
@@ -201,7 +201,7 @@ def test_phrase_pairs_orientations_and_counts_are_those_of_brute_force(
 
 def check_scores(bitext: list[Pair], slow: Slow, smoothing: str, alpha: float | None) -> None:
     options: dict[str, Any] = {"add": 0.5} if alpha is None else {"alpha": alpha}
-    _, found, _ = run(bitext, length=3, reordering=slow.models, smoothing=smoothing, **options)
+    _, found, _ = run(bitext, max_phrase_length=3, reordering=slow.models, smoothing=smoothing, **options)
     assert set(found) == set(slow.count)
     for key, rule in found.items():
         backward, forward = slow.probabilities(key, smoothing)
@@ -217,7 +217,7 @@ def test_scores_are_those_of_dictionaries(bitext: list[Pair], smoothing: str, al
     slow = Slow(bitext, 3, ("wbe", "hier"))
     if smoothing == "kneser-ney" and not {1, 2, 3} <= set(slow.count.values()):
         with pytest.raises(OptionError, match="Kneser-Ney smoothing needs rules that were seen once"):
-            run(bitext, length=3, smoothing=smoothing)
+            run(bitext, max_phrase_length=3, smoothing=smoothing)
         return
     check_scores(bitext, slow, smoothing, alpha)
 
@@ -238,13 +238,13 @@ def test_scores_of_rules_that_were_seen_with_several_links(seed: int, smoothing:
     check_scores(bitext, slow, smoothing, 10.0)
 
 
-@given(st.lists(pairs(5), min_size=2, max_size=8), st.sampled_from(["a+e", "a-e", "0.5"]))
+@given(st.lists(pairs(5), min_size=2, max_size=8), st.sampled_from(["a+e", "a-e", 0.5]))
 @settings(max_examples=60)
-def test_significance_is_fishers_exact_test(bitext: list[Pair], threshold: str) -> None:
+def test_significance_is_fishers_exact_test(bitext: list[Pair], threshold: str | float) -> None:
     slow = Slow(bitext, 3, ())
-    report, found, _ = run(bitext, length=3, reordering=(), significance=threshold)
+    report, found, _ = run(bitext, max_phrase_length=3, reordering=(), significance=threshold)
     n = len(bitext)
-    alpha = {"a+e": math.log(n) + 0.01, "a-e": math.log(n) - 0.01}.get(threshold, 0.5)
+    alpha = {"a+e": math.log(n) + 0.01, "a-e": math.log(n) - 0.01}.get(str(threshold), 0.5)
 
     def has(words: tuple[str, ...], phrase: tuple[str, ...]) -> bool:
         return any(words[i : i + len(phrase)] == phrase for i in range(len(words)))
@@ -264,8 +264,8 @@ def test_significance_is_fishers_exact_test(bitext: list[Pair], threshold: str) 
 @given(bitexts, st.integers(1, 3))
 @settings(max_examples=40)
 def test_top_keeps_the_best_of_each_source_phrase(bitext: list[Pair], top: int) -> None:
-    _, everything, _ = run(bitext, length=3)
-    report, found, _ = run(bitext, length=3, top=top)
+    _, everything, _ = run(bitext, max_phrase_length=3)
+    report, found, _ = run(bitext, max_phrase_length=3, top=top)
     by_source: dict[Any, list[Any]] = defaultdict(list)
     for key, rule in everything.items():
         by_source[key[0]].append((rule.scores[2], rule.scores[0]))

@@ -96,7 +96,14 @@ def test_links(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "options",
-    [{"samplers": 0}, {"sweeps": (1, 1, 0)}, {"null": 1.0}, {"lexical": 0.0}, {"longest": 0}, {"seed": -1}],
+    [
+        {"samplers": 0},
+        {"sweeps": (1, 1, 0)},
+        {"null_probability": 1.0},
+        {"lexical_prior": 0.0},
+        {"max_words": 0},
+        {"seed": -1},
+    ],
 )
 def test_options(options: dict[str, Any]) -> None:
     with pytest.raises(OptionError):
@@ -122,7 +129,10 @@ def test_command_line(cli: Cli, tmp_path: Path) -> None:
     extra = ["--forward", files["f"], "--reverse", files["r"], "--model", files["model"]]
     code, out, err = cli("align", *text, "--out", files["links"], *extra, "--sweeps", "2", "3", "4")
     assert (code, out) == (0, "")
-    assert "1 of 400 sentence pairs have an empty side" in err and "1 of 400 sentence pairs are too long" in err
+    assert (
+        "1 of 400 sentence pairs have an empty side" in err
+        and "1 of 400 sentence pairs have more words than --max-words" in err
+    )
     assert "1 of 400 sentence pairs have control" in err and "1 of 400 sentence pairs have `|`" in err
     code, out, _ = cli("align", "score", "--gold", files["gold"], files["links"], "--json")
     assert code == 0 and json.loads(out)[str(files["links"])]["aer"] < 0.12

@@ -128,7 +128,7 @@ def test_commands(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "src").write_text("p q\np\n")
     (tmp_path / "other").write_text("q q\n")
     sets = ["--model", str(folder), "--features", "pt,tb"]
-    stat = json.loads(run("stat", *sets, "--src", tmp_path / "src", "--top", "1", "--json"))
+    stat = json.loads(run("stat", *sets, "--src", tmp_path / "src", "--limit", "1", "--json"))
     assert (stat["sentences"], stat["candidates"]) == (2, 2)
     assert {s["name"]: (s["names"], s["fired"]) for s in stat["sets"]}["pt"] == (2, 3)
     assert stat["top"][0] == {"name": "pt:p>program", "fired": 2}
@@ -142,7 +142,7 @@ def test_commands(folder: Path, tmp_path: Path) -> None:
     assert "100.0%" in run("overlap", tmp_path / "list", tmp_path / "list", "--nbest")
     shown = json.loads(run("contrast", "--source", "p", "--model", folder, "--weights", a, b, "--json"))
     assert (shown["translations"], shown["rules"][1]["weights"][str(b)]) == (3, 1.5)
-    table = run("contrast", "--source", "p", "--rules", folder / "rules", "--weights", a, b).splitlines()
+    table = run("contrast", "--source", "p", "--model", folder / "rules", "--weights", a, b).splitlines()
     assert table[2].split() == ["program", "7", "0.7", "-0.5", "2"]
     rows = run("contrast", "program", "programme", "--text", folder / "text", "--weights", a, b).splitlines()
     assert [row.split() for row in rows[1:3]] == [["program", "2"], ["programme", "0"]]

@@ -103,17 +103,23 @@ def test_wrong_options(cli: Cli, tmp_path: Path) -> None:
         ([], "expected --src and --tgt, or --bitext"),
         (["--bitext", a], "expected a name that ends in"),
         (["--bitext", tmp_path / "x.tmx"], "the languages of a TMX file must be named"),
-        (["--src", a, "--tgt", a, "--tokenizer", "moses", "moses", "none"], "one tokeniser or one for each side"),
+        (["--src", a, "--tgt", a, "--tokenizer", "moses", "moses", "none"], "tokenizer must be "),
         (["--src", a, "--tgt", a, "--tokenizer", "spacy"], "expected a tokeniser among char, fugashi, "),
         (["--src", a, "--tgt", a, "--factored", "--tokenizer", "moses"], "factored text is tokenised already"),
         (["--src", a, "--tgt", a, "--truecaser-src", a], "with --case truecase only"),
-        (["--src", a, "--tgt", a, "--longest", "0"], "expected a longest length"),
-        (["--src", a, "--tgt", a, "--ratio", "0.5"], "a ratio of at least 1"),
+        (["--src", a, "--tgt", a, "--max-words", "1", "--min-words", "2"], "max_words must be at least min_words, 2"),
     ]:
         code, _, err = cli("clean", *arguments, *out)
         assert code == 1 and message in err, arguments
-    with pytest.raises(OptionError, match="expected keep, lower, truecase"):
-        corpus.Options(case="upper")
+    for more, message in [
+        (["--max-words", "0"], "expected a whole number of at least 1, found 0"),
+        (["--max-ratio", "0.5"], "expected a number of at least 1, found 0.5"),
+        (["--ratio", "3"], "--ratio is called --max-ratio now"),
+    ]:
+        code, _, err = cli("clean", *more, *out)
+        assert code == 2 and message in err, more
+    with pytest.raises(OptionError, match="case must be one of keep, lower, truecase"):
+        corpus.Options(case="upper")  # type: ignore[arg-type]
     with pytest.raises(OptionError, match="at least one bitext"):
         corpus.clean([], (tmp_path / "a", tmp_path / "b"))
 

@@ -48,7 +48,7 @@ def bitext(folder: Path, name: str, pairs: int, seed: int) -> tuple[Path, Path, 
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("maxent")
     for name, pairs in (("train", 60), ("other", 30)):
-        rules.extract(*bitext(path, name, pairs, pairs), path / name, length=3, orientation_counts=True)
+        rules.extract(*bitext(path, name, pairs, pairs), path / name, max_phrase_length=3, orientation_counts=True)
     Classes.of({f"s{i}": 2 + i % 2 for i in range(5)}).save(path / "s.classes")  # s5 is unknown
     Classes.of({f"t{i}": 2 + i % 3 for i in range(6)}).save(path / "t.classes")
     return path
@@ -126,7 +126,7 @@ def slow(folder: Path, side: str, c: float, least: int) -> dict[tuple[str, str],
 
 @pytest.mark.parametrize(("c", "least"), [(0.1, 5), (1.0, 1), (0.02, 12)])
 def test_agrees_with_scipy(folder: Path, c: float, least: int) -> None:
-    report = run(folder, "all", c=c, least=least, singletons=1.0)
+    report = run(folder, "all", c=c, min_count=least, singletons=1.0)
     assert report.examples == report.rules and report.previous.converged and report.next.converged
     made = rows(folder / "all", folder / "train.src")
     for side in SIDES:
@@ -154,7 +154,7 @@ def test_old_columns_links_and_phrases_stay(folder: Path) -> None:
 
 
 def test_soft_targets_of_frequent_pairs_are_met(folder: Path) -> None:
-    run(folder, "soft", c=1000.0, least=1, singletons=1.0)
+    run(folder, "soft", c=1000.0, min_count=1, singletons=1.0)
     table = rows(folder / "soft", folder / "train.src")
     frequent = [row for row in table if sum(counted(row, "previous")) >= 20]
     assert frequent
@@ -183,14 +183,14 @@ def test_cut_offs_and_subsampling(folder: Path) -> None:
     assert [row[2]["maxent.next.M"] for row in one] != [row[2]["maxent.next.M"] for row in other]
     # The bias alone is left: every rule has the same scores.
     tokens = int(sum(sum(counted(row, "next")) for row in table))
-    bare = run(folder, "e", least=tokens + 1)
+    bare = run(folder, "e", min_count=tokens + 1)
     assert bare.features == 1
     assert len({row[2]["maxent.next.M"] for row in rows(folder / "e", folder / "train.src")}) == 1
-    assert run(folder, "f", least=5).features < run(folder, "g", least=1).features
+    assert run(folder, "f", min_count=5).features < run(folder, "g", min_count=1).features
 
 
 def test_held_out_perplexity_of_the_training_table_is_that_of_its_columns(folder: Path) -> None:
-    report = run(folder, "self", heldout=folder / "train")
+    report = run(folder, "self", held_out=folder / "train")
     assert report.heldout is not None and report.heldout.unseen == 0
     assert report.heldout.maxent == report.heldout.maxent_seen
     table = rows(folder / "self", folder / "train.src")
@@ -201,7 +201,7 @@ def test_held_out_perplexity_of_the_training_table_is_that_of_its_columns(folder
 
 
 def test_held_out_pairs_that_are_new_are_backed_off(folder: Path) -> None:
-    report = run(folder, "other-out", heldout=folder / "other")
+    report = run(folder, "other-out", held_out=folder / "other")
     held = report.heldout
     assert held is not None and 0 < held.unseen < held.tokens
     table = rows(folder / "train", folder / "train.src")
@@ -231,13 +231,13 @@ def test_errors(folder: Path, tmp_path: Path) -> None:
     rules.extract(folder / "train.src", folder / "train.tgt", folder / "train.links", tmp_path / "bare")
     for expected, table, options in (
         ("orientation counts", tmp_path / "bare", {}),
-        ("hier2.previous.M.count", folder / "train", {"model": "hier2"}),
-        ("positive C", folder / "train", {"c": 0.0}),
-        ("positive C", folder / "train", {"c": math.nan}),
-        ("between 0 and 1", folder / "train", {"singletons": 1.5}),
-        ("at least 1 iteration", folder / "train", {"iterations": 0}),
+        ("hier2.previous.M.count", folder / "train", {"counts_of": "hier2"}),
+        ("c must be a number above 0, found 0.0", folder / "train", {"c": 0.0}),
+        ("c must be a number above 0, found nan", folder / "train", {"c": math.nan}),
+        ("singletons must be a number from 0 to 1", folder / "train", {"singletons": 1.5}),
+        ("iterations must be a whole number of at least 1", folder / "train", {"iterations": 0}),
         ("already", folder / "train", {"name": "hier"}),
-        ("column", folder / "train", {"heldout": tmp_path / "bare"}),
+        ("column", folder / "train", {"held_out": tmp_path / "bare"}),
     ):
         with pytest.raises(OptionError, match=expected):
             maxent.train(table, classes, tmp_path / "out", **options)
@@ -247,22 +247,22 @@ def test_errors(folder: Path, tmp_path: Path) -> None:
 
 
 def test_command(folder: Path, cli: Cli) -> None:
-    options = ["--classes", folder / "s.classes", folder / "t.classes", "--heldout", folder / "other"]
+    options = ["--classes", folder / "s.classes", folder / "t.classes", "--held-out", folder / "other"]
     code, out, _ = cli("rules", "maxent", folder / "train", *options, "--out", folder / "cli", "--json")
     assert code == 0
     found = json.loads(out)
-    run(folder, "api", heldout=folder / "other")
+    run(folder, "api", held_out=folder / "other")
     assert (folder / "cli").read_bytes() == (folder / "api").read_bytes()
     assert found["heldout"]["tokens"] > 0
     code, out, _ = cli("rules", "maxent", folder / "train", *options, "--out", folder / "cli")
     assert code == 0 and "known pairs, next" in out
     code, _, err = cli("rules", "maxent", folder / "train", *options[:3], "--out", folder / "x", "--c", "-1")
-    assert code == 1 and "positive C" in err
+    assert code == 2 and "expected a number above 0, found -1.0" in err
 
 
 def test_training_path(folder: Path, tmp_path: Path) -> None:
     source, target, links = (folder / f"train.{part}" for part in ("src", "tgt", "links"))
-    options = Options(alignments=str(links), reordering=("maxent",), classes=(50,), order=2)
+    options = Options.of(alignments=links, reordering=("maxent",), classes=(50,), order=2)
     made = train(source, target, tmp_path / "model", options)
     assert [step.name for step in made.steps][-1] == "maxent"
     model = Model.open(tmp_path / "model")
@@ -272,4 +272,4 @@ def test_training_path(folder: Path, tmp_path: Path) -> None:
     values = decoder.explain("s1 s2 s4").phrases[0].features
     assert any(name.startswith("Reordering.maxent[") for name in values)
     with pytest.raises(OptionError, match="50 word classes"):
-        Options(reordering=("maxent",), classes=(20,))
+        Options.of(reordering=("maxent",), classes=(20,))

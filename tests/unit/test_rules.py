@@ -11,22 +11,23 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests import tiny
 
 from dragoman import rules
 from dragoman.errors import InputError, OptionError
 
 Cli = Callable[..., tuple[int, str, str]]
-Files = Callable[..., list[Path]]
+Files = Callable[..., tuple[Path, Path, Path, Path]]
 
 
 @pytest.fixture
 def files(tmp_path: Path) -> Files:
     """Writes source, target and links; gives these and a fourth name for the table."""
 
-    def write(source: str, target: str, links: str) -> list[Path]:
+    def write(source: str, target: str, links: str) -> tuple[Path, Path, Path, Path]:
         for name, text in (("f", source), ("e", target), ("a", links)):
             (tmp_path / name).write_text(text)
-        return [tmp_path / name for name in ("f", "e", "a", "out")]
+        return tmp_path / "f", tmp_path / "e", tmp_path / "a", tmp_path / "out"
 
     return write
 
@@ -58,19 +59,19 @@ def test_bad_input_names_the_line(files: Files, texts: tuple[str, str, str], mes
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"length": 0}, "length of at least 1"),
-        ({"length": 16}, "1 to 15 words"),
+        ({"max_phrase_length": 0}, "max_phrase_length must be a whole number from 1 to 15"),
+        ({"max_phrase_length": 16}, "from 1 to 15"),
         ({"memory": "1K"}, "at least 1M"),
         ({"memory": "lots"}, "such as 512M"),
-        ({"reordering": ["msd"]}, "wbe, phrase or hier"),
+        ({"reordering": ["msd"]}, "one of wbe, phrase, hier"),
         ({"reordering": ["hier", "hier"]}, "twice"),
-        ({"alpha": 0.0}, "positive"),
-        ({"add": math.nan}, "positive"),
-        ({"significance": "b"}, "a-e or a number"),
+        ({"alpha": 0.0}, "alpha must be a number above 0"),
+        ({"add": math.nan}, "add must be a number or null above 0, found nan"),
+        ({"significance": "b"}, "one of a\\+e, a-e or a number"),
         ({"significance": -1}, "at least 0"),
         ({"smoothing": "laplace"}, "kneser-ney"),
         ({"smoothing": "kneser-ney"}, "too few rules"),
-        ({"top": 0}, "top of at least 1"),
+        ({"top": -1}, "top must be a whole number of at least 0"),
     ],
 )
 def test_options_are_checked(files: Files, options: dict[str, object], message: str) -> None:
@@ -99,10 +100,10 @@ def test_odd_pairs_are_skipped_and_counted(files: Files, cli: Cli) -> None:
     assert code == 0
     assert json.loads(out)["bars"] == 1
     assert "2 of 7 sentence pairs skipped: a side is empty" in err
-    assert "1 of 7 sentence pairs skipped: more words than --longest" in err
+    assert "1 of 7 sentence pairs skipped: more words than --max-words" in err
     assert "1 of 7 sentence pairs skipped: they have the word `|||`" in err
     assert "1 of 7 sentence pairs have no links" in err
-    assert rules.extract(*paths, longest=10_000).long == 0
+    assert rules.extract(*paths, max_words=10_000).long == 0
 
 
 def test_only_blanks_and_tabs_separate_words(files: Files) -> None:
@@ -129,10 +130,10 @@ def test_command_line_round_trip(files: Files, cli: Cli, tmp_path: Path) -> None
     assert code == 0
     head, first = out.splitlines()
     assert head.split()[:3] == ["target", "links", "p(f|e)"]
-    assert first.split()[:8] == ["the", "0-0", "1", "1", "1", "1", "2", "0"]
+    assert first.split()[:8] == ["the", "0-0", "1", "1", "1", "1", "0.6931", "0"], "the log count is ln 2"
     code, out, _ = cli("rules", "show", paths[3], "das", "Haus", "--json")
     assert [rule["target"] for rule in json.loads(out)] == ["the house"]
-    assert cli("rules", "show", paths[3], "die")[2] == "dragoman: no rules for `die`\n"
+    assert cli("rules", "show", paths[3], "die")[2] == "dragoman: warning: no rules for `die`\n"
     assert cli("rules", "show", paths[3], "das", "--sort", "x")[0] == 2
     pt, ro = tmp_path / "pt.gz", tmp_path / "reordering-table.hier-x.gz"
     assert cli("rules", "export", paths[3], "--rules", pt, "--reordering", ro)[0] == 0
@@ -145,6 +146,16 @@ def test_command_line_round_trip(files: Files, cli: Cli, tmp_path: Path) -> None
     code, out, _ = cli("rules", "info", paths[3])
     assert "smoothing         none" in out
     assert cli("rules", "import", pt, "--reordering", f"hier={ro}", ro, "--out", tmp_path / "c")[0] == 2
+
+
+def test_rules_of_a_model(cli: Cli, tmp_path: Path) -> None:
+    folder = tiny.model(tmp_path / "model")
+    for path in (folder, folder / "t.rules"):
+        code, out, err = cli("rules", "show", path, "a", "--json")
+        assert (code, err) == (0, "") and json.loads(out)
+    assert cli("rules", "show", folder, "a")[1] == cli("rules", "show", folder / "t.rules", "a")[1]
+    code, _, err = cli("rules", "show", tmp_path, "a")
+    assert code == 1 and "without model.toml" in err
 
 
 def test_a_rule_without_orientations_costs_nothing(tmp_path: Path, cli: Cli) -> None:

@@ -260,7 +260,7 @@ def test_sampling_options_are_checked(model: Path, tmp_path: Path, cli: Cli) -> 
     ):
         code, _, err = cli("translate", "--model", model, "--input", source, *options)
         assert code != 0 and message in err, (options, err)
-    with pytest.raises(OptionError, match="must not all be 0|must be"):
+    with pytest.raises(OptionError, match=r"must not all be 0|must be"):
         Sampling(merge=0, reorder=0, retranslate=0)
 
 

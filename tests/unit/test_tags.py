@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from dragoman import lm, model, rules, tags
+from dragoman import lm, model, registry, rules, tags
 from dragoman.cli.app import dragoman
 from dragoman.decoder import Decoder
 from dragoman.errors import InputError, OptionError
@@ -47,7 +47,7 @@ def test_a_tag_file_of_the_wrong_length(content: str, message: str, tmp_path: Pa
 
 def test_a_tagger_of_your_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(
-        tags.TAGGERS, "long", lambda: lambda words: ["LONG one" if len(w) > 3 else "short" for w in words]
+        registry.TABLE["tagger"], "long", lambda: lambda words: ["LONG one" if len(w) > 3 else "short" for w in words]
     )
     (tmp_path / "t").write_text("a house\n\nthe tree\nnever seen\n")
     found = tags.learn(tmp_path / "out", text=tmp_path / "t", tagger="long", sentences=3)
@@ -57,7 +57,7 @@ def test_a_tagger_of_your_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     def lazy(words: Sequence[str]) -> list[str]:
         return ["X"]
 
-    monkeypatch.setitem(tags.TAGGERS, "lazy", lambda: lazy)
+    monkeypatch.setitem(registry.TABLE["tagger"], "lazy", lambda: lazy)
     with pytest.raises(OptionError, match="line 1: expected 2 tags, one for each word, found 1"):
         tags.learn(tmp_path / "out2", text=tmp_path / "t", tagger="lazy")
 

@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +20,12 @@ from dragoman import alignment, corpus
 from dragoman.decoder import Decoder
 from dragoman.errors import InputError, OptionError
 from dragoman.model import Model
-from dragoman.training import STEPS, Options, train
+from dragoman.options import flat, made, plain
+from dragoman.rules import Table
+from dragoman.training import STEPS, Options, pipeline, train
 
 QUICK = alignment.Options(samplers=1, sweeps=(2, 2, 2))
-SMALL = Options(classes=(4,), order=3)
+SMALL = Options.of(classes=(4,), order=3)
 Cli = Callable[..., tuple[int, str, str]]
 Pair = tuple[Path, Path]
 
@@ -86,7 +89,7 @@ def test_the_same_run_again_gives_the_model_back(pair: Pair, tmp_path: Path) -> 
 
 def test_memory_is_no_part_of_a_model(pair: Pair, tmp_path: Path) -> None:
     train(*pair, tmp_path / "a", SMALL)
-    train(*pair, tmp_path / "b", Options(classes=(4,), order=3, memory="16M"))
+    train(*pair, tmp_path / "b", Options.of(classes=(4,), order=3, memory="16M"))
     assert content(tmp_path / "a") == content(tmp_path / "b")
 
 
@@ -117,21 +120,21 @@ class _Death:
 DEATH = _Death()
 
 
-@pytest.mark.parametrize("replace", [False, True], ids=["new", "fresh"])
-def test_death_at_every_change_of_the_folder(pair: Pair, tmp_path: Path, replace: bool) -> None:
+@pytest.mark.parametrize("again", [False, True], ids=["new", "overwrite"])
+def test_death_at_every_change_of_the_folder(pair: Pair, tmp_path: Path, again: bool) -> None:
     """Whatever the moment, a run leaves no half model, and the same run again ends as if nothing had been."""
     small = write(tmp_path, list(itertools.islice(sentences(), 30)))
-    wanted = Options(classes=(2,), order=2, align=QUICK)
+    wanted = replace(Options.of(classes=(2,), order=2), alignment=QUICK)
     train(*small, tmp_path / "wanted", wanted)
-    other = Options(classes=(3,), order=2, align=QUICK)
+    other = replace(Options.of(classes=(3,), order=2), alignment=QUICK)
     moments = 0
     for moment in itertools.count(1):
         out = tmp_path / f"m{moment}"
-        if replace:
+        if again:
             train(*small, out, other)
         DEATH.root, DEATH.count, DEATH.moment = str(out), 0, moment
         try:
-            train(*small, out, wanted, fresh=replace)
+            train(*small, out, wanted, overwrite=again)
         except _Dead:
             moments += 1
         else:
@@ -142,8 +145,8 @@ def test_death_at_every_change_of_the_folder(pair: Pair, tmp_path: Path, replace
             Model.open(out).verify()
         state = out / ".train" / "state.json"
         noted = json.loads(state.read_text()) if state.exists() else {"steps": []}
-        again = train(*small, out, wanted, fresh=replace and not state.exists() and old(out))
-        assert all(step.reused for step in again.steps if step.name in noted["steps"]), "what is done is done"
+        resumed = train(*small, out, wanted, overwrite=again and not state.exists() and old(out))
+        assert all(step.reused for step in resumed.steps if step.name in noted["steps"]), "what is done is done"
         assert content(out) == content(tmp_path / "wanted"), moment
     assert moments > 20
 
@@ -156,19 +159,19 @@ MAIN = "from dragoman.cli import main; main()"
 KILLED = """
 import os, signal, sys, threading
 from pathlib import Path
-from dragoman.training import Options, train
+from dragoman.training import train
 source, target, out, step, delay = sys.argv[1:]
 def progress(name, done, total):
     if name == step and done == 0:
         threading.Timer(float(delay), lambda: os.kill(os.getpid(), signal.SIGKILL)).start()
-train(source, target, out, Options(classes=(4, 9), order=3), progress=progress)
+train(source, target, out, classes=(4, 9), order=3, progress=progress)
 """
 
 
 @pytest.mark.parametrize("seed", [1, 2])
 def test_kill_in_each_step(pair: Pair, tmp_path: Path, seed: int) -> None:
     """A run that is killed again and again, at a random moment of each step, makes the files of one that is not."""
-    options = Options(classes=(4, 9), order=3)
+    options = Options.of(classes=(4, 9), order=3)
     whole = train(*pair, tmp_path / "whole", options)
     rng = random.Random(seed)
     killed = 0
@@ -232,10 +235,11 @@ def test_changed_runs_are_refused(pair: Pair, tmp_path: Path, change: str) -> No
     if change == "source":
         pair[0].write_text(pair[0].read_text().replace("hund", "wolf"))
     else:
-        options = Options(classes=(4,), order=4) if change == "options" else Options(classes=(4,), order=3, seed=7)
-    with pytest.raises(InputError, match="other inputs or options; use --fresh"):
+        changed = {"order": 4} if change == "options" else {"seed": 7}
+        options = Options.of(**{"classes": (4,), "order": 3, **changed})
+    with pytest.raises(InputError, match="other inputs or options; use --overwrite"):
         train(*pair, tmp_path / "m", options)
-    trained = train(*pair, tmp_path / "m", options, fresh=True)
+    trained = train(*pair, tmp_path / "m", options, overwrite=True)
     assert not any(step.reused for step in trained.steps)
 
 
@@ -243,31 +247,31 @@ def test_a_model_of_another_run_stays_until_the_new_one_is_ready(pair: Pair, tmp
     out = tmp_path / "m"
     train(*pair, out, SMALL)
     (out / "mine.toml").write_text("tuned by hand")
-    other = Options(classes=(), order=2)
-    with pytest.raises(InputError, match="a model of another run; use --fresh"):
+    other = Options.of(classes=(), order=2)
+    with pytest.raises(InputError, match="a model of another run; use --overwrite"):
         train(*pair, out, other)
 
     def look(_name: str, _done: int, _total: int) -> None:
         Model.open(out).verify()
         assert "target.4.classes" in Model.open(out).files
 
-    train(*pair, out, other, fresh=True, progress=look)
+    train(*pair, out, other, overwrite=True, progress=look)
     assert Model.open(out).files.keys() == {"rules", "lm", "aligner"}
     assert not (out / "target.4.classes").exists() and (out / "mine.toml").read_text() == "tuned by hand"
 
 
-@pytest.mark.parametrize("fresh", [False, True])
-def test_foreign_folders_are_refused(pair: Pair, tmp_path: Path, fresh: bool) -> None:
+@pytest.mark.parametrize("overwrite", [False, True])
+def test_foreign_folders_are_refused(pair: Pair, tmp_path: Path, overwrite: bool) -> None:
     out = tmp_path / "home"
     out.mkdir()
     (out / "thesis.txt").write_text("precious")
     with pytest.raises(InputError, match="something else"):
-        train(*pair, out, SMALL, fresh=fresh)
+        train(*pair, out, SMALL, overwrite=overwrite)
     assert [path.name for path in out.iterdir()] == ["thesis.txt"]
     with pytest.raises(InputError, match="expected a folder, found a file"):
-        train(*pair, out / "thesis.txt", SMALL, fresh=fresh)
+        train(*pair, out / "thesis.txt", SMALL, overwrite=overwrite)
     with pytest.raises(InputError, match="Not a directory"):
-        train(*pair, out / "thesis.txt" / "m", SMALL, fresh=fresh)
+        train(*pair, out / "thesis.txt" / "m", SMALL, overwrite=overwrite)
 
 
 def test_a_disk_that_is_full(pair: Pair, tmp_path: Path) -> None:
@@ -346,8 +350,8 @@ def test_a_text_of_one_pair(tmp_path: Path) -> None:
 def test_missing_files(pair: Pair, tmp_path: Path, missing: str) -> None:
     nowhere = str(tmp_path / "nowhere")
     options = {
-        "lm": Options(lm_text=[nowhere]),
-        "exclude": Options(exclude=[nowhere]),
+        "lm": Options.of(lm_text=[nowhere]),
+        "exclude": Options.of(exclude=[nowhere]),
         "alignments": Options(alignments=nowhere),
     }.get(missing, SMALL)
     with pytest.raises(InputError, match="nowhere: no such file"):
@@ -362,7 +366,7 @@ def test_alignments_from_elsewhere(pair: Pair, tmp_path: Path) -> None:
         words = len(a.split()) if a and len(a.split()) == len(b.split()) else 0
         links.append(" ".join(f"{i}-{i}" for i in range(words)))
     (tmp_path / "links").write_text("\n".join(links) + "\n")
-    trained = train(source, target, tmp_path / "m", Options(alignments=str(tmp_path / "links"), classes=(2,), order=3))
+    trained = train(source, target, tmp_path / "m", alignments=tmp_path / "links", classes=(2,), order=3)
     report = {step.name: step.report for step in trained.steps}
     assert report["clean"] == {} and report["rules"]["empty"] == 1 and report["rules"]["bars"] == 1
     assert "aligner" not in trained.model.files and trained.model.text == {}
@@ -380,22 +384,60 @@ def test_bad_alignments(tmp_path: Path, line: str | None, message: str) -> None:
     pair = write(tmp_path, list(itertools.islice(sentences(), 3)))
     (tmp_path / "links").write_text("0-0\n0-0\n" + (f"{line}\n" if line else ""))
     with pytest.raises(InputError, match=message):
-        train(*pair, tmp_path / "m", Options(alignments=str(tmp_path / "links")))
+        train(*pair, tmp_path / "m", alignments=tmp_path / "links")
     assert not (tmp_path / "m").exists(), "nothing was made that would be worth keeping"
 
 
 def test_options_that_make_no_sense(pair: Pair) -> None:
-    with pytest.raises(OptionError, match="own or eflomal"):
-        Options(aligner="giza")
+    with pytest.raises(OptionError, match="aligner must be one of dragoman, eflomal, found `giza`"):
+        Options.of(aligner="giza")
     with pytest.raises(OptionError, match="taken as it is"):
         Options(alignments="links", corpus=corpus.Options(case="lower"))
-    with pytest.raises(OptionError, match="numbers of classes"):
-        Options(classes=(-2,))
+    with pytest.raises(OptionError, match="classes must be a list, each a whole number from 0 to 32768"):
+        Options.of(classes=(-2,))
+    with pytest.raises(OptionError, match="`length` is called `max_phrase_length` now"):
+        Options.of(length=3)
+    with pytest.raises(OptionError, match=r"unknown option `max_phrase_lenth`; did you mean max_phrase_length?"):
+        train(*pair, "m", max_phrase_lenth=3)
+    with pytest.raises(OptionError, match="alignment: `seed` is set by the program here"):
+        Options(alignment=alignment.Options(seed=3))
+    with pytest.raises(OptionError, match=r"rules must be a dragoman\.rules.Extraction"):
+        Options(rules={"top": 3})  # type: ignore[arg-type]
+
+
+OTHER: dict[str, Any] = {
+    "memory": "64M", "languages": ("de", "en"), "tokenizer": "char", "normalise": "nfkc", "case": "lower",
+    "exclude": ("x",), "bars": "drop", "invalid": "skip", "alignments": "x", "symmetrise": "union",
+    "aligner": "eflomal", "align_sweeps": (1, 2, 3), "reordering": ("wbe",), "smoothing": "good-turing",
+    "significance": "a-e", "add": 0.5, "lm_prune": (0, 1), "lm_text": ("x",), "classes": (20,), "class_starts": 3,
+    "null_probability": 0.3, "maxent_singletons": 0.2,
+}  # fmt: skip
+"""Values that are not the defaults, of options that are not plain numbers or switches."""
+
+
+@pytest.mark.parametrize("name", flat(Options))
+def test_a_run_is_known_by_all_its_options(name: str) -> None:
+    """But for the memory, which no model depends on."""
+    usual = flat(Options)[name].default
+    other = OTHER[name] if name in OTHER else (not usual if isinstance(usual, bool) else usual + 1)
+    changed = Options.of(**{name: other})
+    assert plain(changed)[name] == other != usual
+    assert (pipeline._key({}, changed) == pipeline._key({}, Options())) == (name == "memory")
+    assert made(Options, pipeline._settings(changed)) == (Options() if name == "memory" else changed)
+
+
+def test_options_by_name_are_those_of_the_dataclass(pair: Pair, tmp_path: Path) -> None:
+    first = train(*pair, tmp_path / "m", Options.of(classes=(4,), order=3), max_phrase_length=3)
+    again = train(*pair, tmp_path / "m", classes=[4], order=3, max_phrase_length=3)
+    assert first.model.signature == again.model.signature and all(step.reused for step in again.steps)
+    assert first.model.made["options"]["max_phrase_length"] == 3
+    assert max(len(r.target.split()) for r in Table(tmp_path / "m" / "rules").lookup("der hund sieht")) <= 3
+    assert not Table(tmp_path / "m" / "rules").lookup("der hund sieht den")
 
 
 def test_test_sets_are_left_out(pair: Pair, tmp_path: Path) -> None:
     (tmp_path / "test").write_text("Der Hund sieht den Baum .\n")
-    trained = train(*pair, tmp_path / "m", Options(classes=(), order=2, exclude=[str(tmp_path / "test")]))
+    trained = train(*pair, tmp_path / "m", classes=(), order=2, exclude=[tmp_path / "test"])
     assert trained.steps[0].report["dropped"] == {"overlap": 1}
 
 
@@ -461,5 +503,8 @@ def test_the_command_prints_what_it_did(pair: Pair, tmp_path: Path, cli: Cli) ->
     found = json.loads(out)
     assert found["signature"] == Model.open(tmp_path / "m").signature
     assert all(step["reused"] and step["peak"] > 1_000_000 for step in found["steps"])
-    code, _, err = cli(*arguments, "--length", 3)
+    code, _, err = cli(*arguments, "--max-phrase-length", 3)
     assert code == 1 and "a model of another run" in err
+    for old, new in (("--length", "--max-phrase-length"), ("--fresh", "--overwrite"), ("--longest", "--max-words")):
+        code, _, err = cli(*arguments, old, 3)
+        assert code == 2 and f"{old} is called {new} now" in err

@@ -7,6 +7,7 @@ import json
 import math
 import random
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -129,42 +130,44 @@ def test_tables_behave_like_dictionaries(
     names = list(dict.fromkeys(name for table in tables for name in table))
     last = {name: [t[name] for t in tables if name in t] for name in names}
     same(weights.merge(parts), {name: values[-1] for name, values in last.items()})
-    same(weights.merge(parts, "first"), {name: values[0] for name, values in last.items()})
-    same(weights.merge(parts, "sum"), {name: sum(values) for name, values in last.items()})
+    same(weights.merge(parts, duplicates="first"), {name: values[0] for name, values in last.items()})
+    same(weights.merge(parts, duplicates="sum"), {name: sum(values) for name, values in last.items()})
     same(weights.average(parts), {name: sum(values) / len(tables) for name, values in last.items()})
     same(weights.average(parts, present=True), {name: sum(v) / len(v) for name, v in last.items()})
     shares = [i + 1.0 for i in range(len(tables))]
     mixed = {n: sum(s * t.get(n, 0.0) for s, t in zip(shares, tables, strict=True)) / sum(shares) for n in names}
-    same(weights.average(parts, shares), mixed)
+    same(weights.average(parts, factors=shares), mixed)
     assert [part.to_dict() for part in parts] == tables, "the parts stay as they were"
 
 
 def test_merge_can_refuse() -> None:
     parts = [Weights.of({"a": 1.0}), Weights.of({"b": 1.0, "a": 1.0})]
     with pytest.raises(OptionError, match="`a` is in more than one"):
-        weights.merge(parts, "error")
-    assert len(weights.merge([parts[0], Weights.of({"c": 1.0})], "error")) == 2
+        weights.merge(parts, duplicates="error")
+    assert len(weights.merge([parts[0], Weights.of({"c": 1.0})], duplicates="error")) == 2
     for factors in ([1.0], [1.0, -1.0], [0.0, 0.0]):
-        with pytest.raises(OptionError, match="a factor of at least 0"):
-            weights.average(parts, factors)
+        with pytest.raises(
+            OptionError, match=r"a factor for each of 2 parts|factors must be a list, each a number of at least 0"
+        ):
+            weights.average(parts, factors=factors)
 
 
 def test_pruning() -> None:
     table = {"LM": 0.001, "Zero": 0.0, "pt:a>b": 0.5, "pt:c>d": -2.0, "lo:M.next:a>b": 0.01, "wp:a>b": -0.5}
     made = Weights.of(table)
 
-    def kept(**wishes: object) -> list[str]:
-        return list(weights.prune(made, **wishes).to_dict())  # type: ignore[arg-type]
+    def kept(**wishes: Any) -> list[str]:
+        return list(weights.prune(made, **wishes).to_dict())
 
     assert kept() == ["LM", "pt:a>b", "pt:c>d", "lo:M.next:a>b", "wp:a>b"]
-    assert kept(least=0.5) == ["LM", "pt:a>b", "pt:c>d", "wp:a>b"]
-    assert kept(least=0.5, dense=True) == ["pt:a>b", "pt:c>d", "wp:a>b"]
-    assert kept(most=2) == ["LM", "pt:a>b", "pt:c>d"]
-    assert kept(most=0) == ["LM"]
+    assert kept(min_weight=0.5) == ["LM", "pt:a>b", "pt:c>d", "wp:a>b"]
+    assert kept(min_weight=0.5, dense=True) == ["pt:a>b", "pt:c>d", "wp:a>b"]
+    assert kept(max_features=2) == ["LM", "pt:a>b", "pt:c>d"]
+    assert kept(max_features=0) == ["LM"]
     assert kept(only=["pt"]) == ["LM", "pt:a>b", "pt:c>d"]
     assert kept(only=["lo", "*c>*"]) == ["LM", "pt:c>d", "lo:M.next:a>b"]
     assert kept(without=["pt", "LM*"]) == ["lo:M.next:a>b", "wp:a>b"]
-    assert weights.prune(made, most=1)["pt:c>d"] == -2.0
+    assert weights.prune(made, max_features=1)["pt:c>d"] == -2.0
     with pytest.raises(OptionError, match="no weight belongs to a set `tp`; known: lo, pt, wp"):
         kept(only=["tp"])
 
@@ -215,7 +218,7 @@ def test_commands(tmp_path: Path) -> None:
     assert weights.load(out)["LM"] == 0.75
     run("merge", a, b, "-o", out)
     assert (len(weights.load(out)), weights.load(out)["LM"]) == (52, 1.5)
-    run("prune", out, "--most", "3", "-o", b)
+    run("prune", out, "--max-features", "3", "-o", b)
     assert len(weights.load(b)) == 4
     assert json.loads(run("diff", a, b, "--json"))["first"] == 48
     assert "cosine" in run("diff", a, b)

@@ -9,31 +9,24 @@ from typing import Any, TypeVar
 import click
 
 from dragoman import alignment as words
-from dragoman.cli.arguments import Command, as_json, seed_option
+from dragoman.cli.arguments import Command, as_json
+from dragoman.cli.declared import takes
+from dragoman.cli.file_options import model_option, out_option, src_option, tgt_option
+from dragoman.cli.messages import messages
 from dragoman.cli.progress import bar
 from dragoman.cli.show import print_json, print_table
+from dragoman.common import Seeded
 from dragoman.errors import OptionError
 from dragoman.files import read_parallel
-from dragoman.types import Texts
+from dragoman.options import made
 
 __all__ = ["align"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-_TEXT = [
-    click.option("--src", required=True, metavar="FILE", help="Source text, tokenised, a sentence a line."),
-    click.option("--tgt", required=True, metavar="FILE", help="Target text, a line for each source line."),
-]
 _RESULT = [
-    click.option(
-        "--symmetrise",
-        "method",
-        type=click.Choice(words.METHODS),
-        default="grow-diag-final-and",
-        show_default=True,
-        help="How both directions are joined.",
-    ),
-    click.option("--out", default="-", show_default=True, metavar="FILE", help="Where the joined links go."),
+    takes(words.Symmetrisation, into="joining"),
+    out_option("Where the joined links go.", default="-"),
     click.option("--forward", metavar="FILE", help="Also write the links in which each target word has at most one."),
     click.option("--reverse", metavar="FILE", help="Also write the links in which each source word has at most one."),
 ]
@@ -70,29 +63,14 @@ def align() -> None:
 
 
 @align.command(cls=Command)
-@_with(_TEXT)
+@src_option()
+@tgt_option()
 @_with(_RESULT)
-@click.option("--model", metavar="FILE", help="Also save the aligner, for `dragoman align apply`.")
-@click.option(
-    "--aligner",
-    type=click.Choice(["dragoman", "eflomal"]),
-    default="dragoman",
-    show_default=True,
-    help="eflomal, if you have installed it, instead of ours.",
-)
+@model_option("Also save the aligner, for `dragoman align apply`.")
+@takes(words.Choice, into="choice", only=["aligner"])
 @click.option("--alignments", metavar="FILE", help="Check and copy the links of this file instead of training.")
-@click.option("--samplers", default=words.Options().samplers, show_default=True, type=click.IntRange(1, 64))
-@click.option(
-    "--sweeps",
-    nargs=3,
-    type=click.IntRange(min=0),
-    default=None,
-    help="Sweeps with IBM 1, HMM, and HMM with fertilities; by default 7 14 28, and fewer for a large text.",
-)
-@click.option("--prefix", default=0, show_default=True, help="Cut words to so many characters; 0 keeps them whole.")
-@click.option("--longest", default=500, show_default=True, help="Leave out pairs with more words on a side.")
-@seed_option
-def train(**options: Any) -> None:
+@takes(words.Options, into="training", section="Training")
+def train(training: dict[str, Any], choice: dict[str, Any], **options: Any) -> None:
     """Train an aligner on a bitext and write the bitext's links, a line `0-0 1-2` for each pair.
 
     \b
@@ -103,29 +81,23 @@ def train(**options: Any) -> None:
     if options["alignments"]:
         words.Links.read(options["alignments"], (source, target)).write(options["out"])
         return
-    if options["aligner"] == "eflomal":
+    if made(words.Choice, choice).aligner == "eflomal":
         if options["model"]:
             raise OptionError("eflomal has no aligner that can be saved; leave --model out, or use ours")
         from dragoman.eflomal import align_with_eflomal  # noqa: PLC0415  a plug-in
 
         _write(align_with_eflomal(source, target), options)
         return
-    aligner = _train(source, target, options)
+    with bar("sweeps") as show:
+        aligner = words.train(source, target, progress=show, **training)
     assert aligner.trained is not None
     if options["model"]:
         aligner.save(options["model"])
     _write(aligner.trained, options)
 
 
-def _train(source: Texts, target: Texts, options: dict[str, Any]) -> words.Aligner:
-    names = ("samplers", "sweeps", "prefix", "longest", "seed")
-    chosen = words.Options(**{name: options[name] for name in names})
-    with bar("sweeps") as show:
-        return words.train(source, target, chosen, show)
-
-
 def _write(alignment: words.Alignment, options: dict[str, Any]) -> None:
-    alignment.links(options["method"]).write(options["out"])
+    alignment.links(made(words.Symmetrisation, options["joining"]).symmetrise).write(options["out"])
     for name, links in (("forward", alignment.forward), ("reverse", alignment.reverse)):
         if options[name]:
             links.write(options[name])
@@ -135,38 +107,39 @@ def _write(alignment: words.Alignment, options: dict[str, Any]) -> None:
 def _tell(report: words.Report) -> None:
     for count, what in (
         (report.empty, "have an empty side: no links"),
-        (report.long, "are too long (--longest): no links"),
+        (report.long, "have more words than --max-words: no links"),
         (report.control, "have control characters, taken as parts of words"),
         (report.bar, "have `|` in a word, which phrase tables reserve"),
     ):
         if count:
-            click.echo(f"dragoman: {count} of {report.pairs} sentence pairs {what}", err=True)
+            messages.warning(f"{count} of {report.pairs} sentence pairs {what}")
 
 
 @align.command(cls=Command)
-@click.option("--model", required=True, metavar="FILE", help="An aligner that `dragoman align --model` saved.")
-@_with(_TEXT)
+@model_option("An aligner that `dragoman align --model` saved.", required=True)
+@src_option()
+@tgt_option()
 @_with(_RESULT)
-@seed_option
-def apply(**options: Any) -> None:
+@takes(Seeded, into="seeding")
+def apply(seeding: dict[str, Any], **options: Any) -> None:
     """Align new text with a trained aligner.
 
     The links of a sentence pair do not depend on the rest of the text.
     """
     aligner = words.Aligner.load(options["model"])
     source, target = read_parallel([options["src"], options["tgt"]])
-    _write(aligner.align(source, target, seed=options["seed"]), options)
+    _write(aligner.align(source, target, **seeding), options)
 
 
-@align.command(cls=Command)
+@align.command(cls=Command, was={"--method": "--symmetrise"})
 @click.argument("forward")
 @click.argument("reverse")
 @click.argument("out", default="-")
-@click.option("--method", type=click.Choice(words.METHODS), default="grow-diag-final-and", show_default=True)
-def symmetrise(forward: str, reverse: str, out: str, method: str) -> None:
+@takes(words.Symmetrisation, into="joining")
+def symmetrise(forward: str, reverse: str, out: str, joining: dict[str, Any]) -> None:
     """Join the links of two directions, from any tool; both files name source positions first."""
     both = words.Links.read(forward), words.Links.read(reverse)
-    words.symmetrise(*both, method).write(out)
+    words.symmetrise(*both, made(words.Symmetrisation, joining).symmetrise).write(out)
 
 
 @align.command(cls=Command)

@@ -12,52 +12,41 @@ import click
 
 from dragoman import corpus
 from dragoman.cli.arguments import Command, as_json
+from dragoman.cli.declared import Named, takes
+from dragoman.cli.file_options import model_option, src_option, text_option, tgt_option
 from dragoman.cli.progress import counter
 from dragoman.cli.show import print_json, print_table
 from dragoman.errors import InputError, OptionError
 from dragoman.files import write_bytes
+from dragoman.options import made
 from dragoman.tokenizers import BAR, make
 
 __all__ = ["clean", "detokenize", "tokenize", "truecase"]
 
-_DEFAULT = corpus.Options()
 _CHUNK = 1000
 
 
 @click.command(cls=Command)
-@click.option("--src", "sources", multiple=True, metavar="FILE...", help="Source text, a sentence a line.")
-@click.option("--tgt", "targets", multiple=True, metavar="FILE...", help="Target text, a file for each of --src.")
+@src_option("Source text, a sentence a line.", required=False, several=True)
+@tgt_option("Target text, a file for each of --src.", required=False, several=True)
 @click.option("--bitext", "bitexts", multiple=True, metavar="FILE...", help="Files with both sides: TSV, JSONL, TMX.")
 @click.option("--out-src", required=True, metavar="FILE", help="Where the cleaned source goes.")
 @click.option("--out-tgt", required=True, metavar="FILE", help="Where the cleaned target goes.")
-@click.option("--languages", nargs=2, default=("", ""), metavar="SRC TGT", help="For tokenisers, JSONL and TMX: de en.")
-@click.option("--fields", nargs=2, metavar="SRC TGT", help="JSON fields with both sides; translation.de goes inside.")
-@click.option("--columns", nargs=2, type=click.IntRange(min=1), metavar="SRC TGT", help="TSV columns, from 1.")
 @click.option(
-    "--tokenizer",
-    "tokenizers",
-    multiple=True,
-    default=("none",),
-    show_default="none",
-    metavar="NAME [NAME]",
-    help="moses, none, char, jieba, fugashi or your own; two mean one for each side.",
+    "--fields",
+    nargs=2,
+    metavar="SRC TGT",
+    help="JSON fields with both sides; translation.de goes inside.  [default: the languages, else source target]",
 )
-@click.option("--normalise", type=click.Choice(["nfc", "nfkc", "none"]), default="nfc", show_default=True)
-@click.option("--case", type=click.Choice(["keep", "lower", "truecase"]), default="keep", show_default=True)
+@click.option(
+    "--columns", nargs=2, type=click.IntRange(min=1), metavar="SRC TGT", help="TSV columns, from 1.  [default: 1 2]"
+)
+@takes(corpus.Options, into="cleaning", section="Cleaning")
 @click.option("--truecaser-src", metavar="FILE", help="Save the source truecase model.")
 @click.option("--truecaser-tgt", metavar="FILE", help="Save the target truecase model.")
-@click.option("--shortest", default=_DEFAULT.shortest, show_default=True, help="Fewest words of a side.")
-@click.option("--longest", default=_DEFAULT.longest, show_default=True, help="Most words of a side.")
-@click.option("--characters", default=0, help="Most characters of a side; 0, the default, for any number.")
-@click.option("--ratio", default=_DEFAULT.ratio, show_default=True, help="Most words for each word of the other side.")
-@click.option("--keep-duplicates", is_flag=True, help="Keep pairs that were there before.")
-@click.option("--exclude", multiple=True, metavar="FILE...", help="Test sets: pairs with a line of these are dropped.")
-@click.option("--factored", is_flag=True, help="Tokens are word|factor; only words are cased.")
-@click.option("--bars", type=click.Choice(["escape", "drop", "keep"]), default="escape", show_default=True)
-@click.option("--invalid", type=click.Choice(["error", "skip"]), default="error", show_default=True, help="Not UTF-8.")
 @click.option("--report", metavar="FILE", help="Also write the report as JSON.")
 @as_json
-def clean(**options: Any) -> None:
+def clean(cleaning: dict[str, Any], **options: Any) -> None:
     """Clean bitexts for training: normalise, tokenise, case, filter; report what was dropped and why.
 
     \b
@@ -65,28 +54,12 @@ def clean(**options: Any) -> None:
     dragoman clean --bitext a.tmx.gz b.tsv --languages de en --tokenizer moses --case truecase \\
         --exclude test.de test.en --out-src train.de --out-tgt train.en --report clean.json
     """
-    cleaning = corpus.Options(
-        languages=options["languages"],
-        tokenizer=_tokenizers(options["tokenizers"]),
-        normalise=options["normalise"],
-        case=options["case"],
-        shortest=options["shortest"],
-        longest=options["longest"],
-        characters=options["characters"],
-        ratio=options["ratio"],
-        distinct=not options["keep_duplicates"],
-        factored=options["factored"],
-        bars=options["bars"],
-        skip_invalid=options["invalid"] == "skip",
-    )
     truecasers = options["truecaser_src"], options["truecaser_tgt"]
-    if any(truecasers) and options["case"] != "truecase":
+    if any(truecasers) and cleaning.get("case") != "truecase":
         raise OptionError("truecase models are learnt with --case truecase only")
     outputs = options["out_src"], options["out_tgt"]
     with counter("pairs") as progress:
-        report = corpus.clean(
-            _inputs(options), outputs, cleaning, exclude=options["exclude"], truecasers=truecasers, progress=progress
-        )
+        report = corpus.clean(_inputs(options), outputs, truecasers=truecasers, progress=progress, **cleaning)
     if options["report"]:
         write_bytes(options["report"], json.dumps(report.to_dict(), ensure_ascii=False, indent=1).encode() + b"\n")
     if options["as_json"]:
@@ -95,14 +68,8 @@ def clean(**options: Any) -> None:
         _show(report)
 
 
-def _tokenizers(names: tuple[str, ...]) -> str | tuple[str, str]:
-    if len(names) > 2:
-        raise OptionError(f"expected one tokeniser or one for each side, found {len(names)}")
-    return names[0] if len(names) == 1 else (names[0], names[1])
-
-
 def _inputs(options: dict[str, Any]) -> list[corpus.Files | corpus.Bitext]:
-    sources, targets = options["sources"], options["targets"]
+    sources, targets = options["src"], options["tgt"]
     if len(sources) != len(targets):
         raise OptionError(f"expected a --tgt file for each --src file, found {len(sources)} and {len(targets)}")
     inputs: list[corpus.Files | corpus.Bitext] = [corpus.Files(s, t) for s, t in zip(sources, targets, strict=True)]
@@ -152,25 +119,32 @@ def _filter(change: Callable[[list[str]], Sequence[str]]) -> None:
     out.flush()
 
 
-_language = click.option("--language", default="en", show_default=True, help="For the rules of a language: de, fr.")
-_tokenizer = click.option(
-    "--tokenizer", default="moses", show_default=True, help="moses, char, jieba, fugashi or your own."
+_language = click.option(
+    "--language", default="en", show_default=True, metavar="LANGUAGE", help="For the rules of a language: de, fr."
 )
-_factored = click.option("--factored", is_flag=True, help="Tokens are word|factor; only words are cased.")
+_tokenizer = click.option(
+    "--tokenizer",
+    default="moses",
+    show_default=True,
+    type=Named("tokenizer"),
+    metavar="NAME",
+    help="Tokeniser: moses, char, jieba, fugashi or your own.",
+)
+_factored = takes(corpus.Options, into="about", only=["factored"])
 
 
 @click.command(cls=Command)
 @_language
 @_tokenizer
-@click.option("--normalise", type=click.Choice(["nfc", "nfkc", "none"]), default="nfc", show_default=True)
-def tokenize(language: str, tokenizer: str, normalise: str) -> None:
-    """Tokenise standard input: words apart by blanks.
+@takes(corpus.Options, into="about", only=["normalise"])
+def tokenize(language: str, tokenizer: str, about: dict[str, Any]) -> None:
+    """Tokenise standard input: tokens are separated by spaces.
 
     \b
     dragoman tokenize --language de < raw.de > train.de
     """
-    made = make(tokenizer, language)
-    _filter(lambda lines: made.tokenize(corpus.normalise(lines, normalise).to_list()))
+    chosen, form = make(tokenizer, language), made(corpus.Options, about).normalise
+    _filter(lambda lines: chosen.tokenize(corpus.normalise(lines, form).to_list()))
 
 
 @click.command(cls=Command)
@@ -182,8 +156,8 @@ def detokenize(language: str, tokenizer: str) -> None:
     \b
     dragoman detokenize --language en < output.tok.en > output.en
     """
-    made = make(tokenizer, language)
-    _filter(lambda lines: [line.replace(BAR, "|") for line in made.detokenize(lines)])
+    chosen = make(tokenizer, language)
+    _filter(lambda lines: [line.replace(BAR, "|") for line in chosen.detokenize(lines)])
 
 
 @click.group()
@@ -198,25 +172,25 @@ def truecase() -> None:
 
 
 @truecase.command(cls=Command)
-@click.option("--text", "texts", multiple=True, required=True, metavar="FILE...", help="Tokenised text.")
-@click.option("--model", required=True, metavar="FILE", help="Where the model goes; Moses can read it, too.")
+@text_option(several=True)
+@model_option("Where the model goes; Moses can read it, too.", required=True)
 @_factored
-def train(texts: tuple[str, ...], model: str, factored: bool) -> None:
+def train(text: tuple[str, ...], model: str, about: dict[str, Any]) -> None:
     """Learn the most frequent form of every word, not counting the starts of sentences."""
-    corpus.Truecaser.train(texts, factored=factored).save(model)
+    corpus.Truecaser.train(text, **about).save(model)
 
 
 @truecase.command(cls=Command)
-@click.option("--model", required=True, metavar="FILE", help="A model of `dragoman truecase train`, or Moses'.")
+@model_option("A model of `dragoman truecase train`, or Moses'.", required=True)
 @_factored
-def apply(model: str, factored: bool) -> None:
+def apply(model: str, about: dict[str, Any]) -> None:
     """Truecase tokenised standard input."""
     truecaser = corpus.Truecaser.load(model)
-    _filter(lambda lines: truecaser.apply(lines, factored=factored).to_list())
+    _filter(lambda lines: truecaser.apply(lines, **about).to_list())
 
 
 @truecase.command(cls=Command)
 @_factored
-def undo(factored: bool) -> None:
+def undo(about: dict[str, Any]) -> None:
     """Make the first letters of sentences capitals, on tokenised standard input."""
-    _filter(lambda lines: corpus.recase(lines, factored=factored).to_list())
+    _filter(lambda lines: corpus.recase(lines, **about).to_list())

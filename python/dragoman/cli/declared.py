@@ -44,8 +44,10 @@ class Value(_ParamType):
             _, found, expected = str(error).partition(" must be ")
             self.fail(f"expected {expected}" if found else str(error), param, ctx)
 
-    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:  # noqa: ARG002
-        """The named values."""
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        """The named values, or what the registry knows."""
+        if self.declared.kind:
+            return Named(self.declared.kind).shell_complete(ctx, param, incomplete)
         return [CompletionItem(str(choice)) for choice in self.declared.choices if str(choice).startswith(incomplete)]
 
 
@@ -61,17 +63,17 @@ class DeclaredOption(click.Option):
             super().__init__(names, default=None, help=_help(declared))
         else:
             metavar = declared.metavar or _metavar(declared)
-            several = declared.several
+            several = declared.several and declared.count is None
             super().__init__(
                 [*names, flag], default=None, help=_help(declared), type=Value(declared), multiple=several,
-                metavar=f"{metavar}..." if several else metavar,
+                nargs=declared.count or 1, metavar=f"{metavar}..." if several else metavar,
             )  # fmt: skip
 
 
 def _metavar(declared: Option) -> str:
     if declared.choices:
         return "|".join(map(str, declared.choices))
-    return _METAVARS.get(expected_of(declared.hint).partition(" or ")[0].replace("a list, each ", ""), "VALUE")
+    return _METAVARS.get(expected_of(declared.hint).partition(" or ")[0].rpartition("each ")[2], "VALUE")
 
 
 def _help(declared: Option) -> str:
@@ -91,7 +93,7 @@ def takes(
 
     def add(command: F) -> F:
         for declared in reversed(wanted):
-            made = DeclaredOption(declared, into, section)
+            made = DeclaredOption(declared, into, declared.section or section)
             if isinstance(command, click.Command):
                 command.params.append(made)
             else:
@@ -110,8 +112,17 @@ def collect(params: dict[str, Any], options: Sequence[click.Parameter]) -> dict[
         given = kept.setdefault(declared.into, {})
         value = params.get(str(declared.name))
         if value is not None and value != ():
-            given[declared.declared.name] = () if value == ("none",) else value
+            given[declared.declared.name] = _whole(value, declared.declared)
     return kept
+
+
+def _whole(value: Any, declared: Option) -> Any:
+    """What the option means by its values: `none` is no value, where there may be none."""
+    if not declared.several or declared.count is not None:
+        return value
+    if declared.alone:
+        return value[0] if len(value) == 1 else value
+    return () if value == ("none",) else value
 
 
 class Named(_ParamType):

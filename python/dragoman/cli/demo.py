@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
 from dragoman.cli import app
-from dragoman.cli.arguments import Command, seed_option
+from dragoman.cli.arguments import Command
+from dragoman.cli.declared import takes
+from dragoman.cli.file_options import out_option
+from dragoman.common import Seeded
+from dragoman.options import made
 
 __all__ = ["demo"]
 
@@ -22,9 +27,9 @@ __all__ = ["demo"]
     type=click.IntRange(min=1000),
     help="With --full or --text: sentence pairs to train on; 2000 take seconds.",
 )
-@click.option("--out", default="demo", show_default=True, metavar="FOLDER", help="Where the files go.")
-@seed_option
-def demo(full: bool, text: bool, pairs: int, out: str, seed: int) -> int:
+@out_option("Where the files go.", default="demo", metavar="FOLDER")
+@takes(Seeded, into="seeding")
+def demo(full: bool, text: bool, pairs: int, out: str, seeding: dict[str, Any]) -> int:
     """See what can be done, with files that come with the package and no network.
 
     \b
@@ -42,7 +47,7 @@ def demo(full: bool, text: bool, pairs: int, out: str, seed: int) -> int:
 
     if not (full or text):
         return small.run(Path(out), app.run)
-    request = whole.Request(Path(out), corpus.Sizes.of(pairs), seed)
+    request = whole.Request(Path(out), corpus.Sizes.of(pairs), made(Seeded, seeding).seed)
     if full:
         return whole.run(request, app.run)
     whole.write_text(request)

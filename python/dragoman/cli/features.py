@@ -14,12 +14,15 @@ from dragoman import nbest, registry, tags
 from dragoman import weights as files
 from dragoman.analysis import Overlap, Usage, contrast, overlap, rivals, rules_with
 from dragoman.cli.arguments import Command, as_json
+from dragoman.cli.declared import takes
+from dragoman.cli.file_options import limit_option, model_option, out_option, src_option, text_option, weights_option
+from dragoman.cli.messages import messages
 from dragoman.cli.progress import counter
+from dragoman.cli.rules import open_tables
 from dragoman.cli.show import print_json, print_table
 from dragoman.decoder import Decoder
 from dragoman.features import ABOUT
 from dragoman.files import read_text
-from dragoman.model import Model
 from dragoman.rules import Table
 from dragoman.types import Names, Weights
 
@@ -62,41 +65,51 @@ def list_(as_json: bool) -> None:
 
 def _decoding(command: Callable[..., Any]) -> Callable[..., Any]:
     for option in (
-        click.option("--size", default=1, show_default=True, type=click.IntRange(min=1), help="Candidates a sentence."),
-        click.option("--weights", "weights_file", metavar="FILE", help="Other weights than the model's own."),
-        click.option("--features", "sets", metavar="SETS", help="Sets besides the model's own: pt,al,lo."),
-        click.option("--model", "folder", metavar="FOLDER", help="Translate text with this model."),
+        click.option(
+            "--nbest-size",
+            "size",
+            default=1,
+            show_default=True,
+            type=click.IntRange(min=1),
+            metavar="N",
+            help="Candidates of each sentence.",
+        ),
+        weights_option("Other weights than the model's own."),
+        click.option(
+            "--features", "sets", metavar="SETS", help="Sets besides the model's own: pt,al,lo.  [default: none]"
+        ),
+        model_option("Translate text with this model.", metavar="FOLDER"),
     ):
         command = option(command)
     return command
 
 
-@features.command(cls=Command)
+@features.command(cls=Command, was={"--top": "--limit", "--size": "--nbest-size"})
 @click.option("--nbest", "lists", multiple=True, metavar="FILE...", help="N-best lists with features.")
-@click.option("--src", metavar="FILE", help="With --model: text to translate, words between blanks.")
+@src_option("With --model: text to translate, tokenised.", required=False)
 @_decoding
-@click.option("--top", default=0, metavar="N", help="List the N sparse names that fire most often, too.")
+@limit_option(0, "List the sparse names that fire most often, too.")
 @as_json
 def stat(
     lists: tuple[str, ...],
     src: str | None,
-    folder: str | None,
+    model: str | None,
     sets: str | None,
-    weights_file: str | None,
+    weights: str | None,
     size: int,
-    top: int,
+    limit: int,
     as_json: bool,
 ) -> None:
     """Count how often each set fires, and how many names it has, in n-best lists or in translations of a text.
 
     \b
     dragoman features stat --nbest dev.nbest.gz
-    dragoman features stat --model model --features pt,al,lo,tb --src dev.de --size 100
+    dragoman features stat --model model --features pt,al,lo,tb --src dev.de --nbest-size 100
     """
-    if bool(lists) == (src is not None) or (src is None) != (folder is None):
+    if bool(lists) == (src is not None) or (src is None) != (model is None):
         raise click.UsageError("expected either --nbest, or --model and --src")
-    usage = _of_lists(lists) if lists else _of_text(str(folder), str(src), sets, weights_file, size)
-    made, most = usage.sets(), files.top(usage.weights(), top, "*:*")
+    usage = _of_lists(lists) if lists else _of_text(str(model), str(src), sets, weights, size)
+    made, most = usage.sets(), files.top(usage.weights(), limit, "*:*")
     if as_json:
         facts = {"sentences": usage.sentences, "candidates": usage.candidates, "sets": [asdict(one) for one in made]}
         print_json({**facts, "top": [{"name": name, "fired": int(count)} for name, count in most]})
@@ -132,10 +145,10 @@ def _of_lists(lists: Sequence[str]) -> Usage:
     return usage
 
 
-def _of_text(folder: str, src: str, sets: str | None, weights_file: str | None, size: int) -> Usage:
+def _of_text(model: str, src: str, sets: str | None, weights: str | None, size: int) -> Usage:
     usage = Usage()
-    given = files.load(weights_file) if weights_file else None
-    decoder = Decoder(folder, features=sets, weights=given)
+    given = files.load(weights) if weights else None
+    decoder = Decoder(model, features=sets, weights=given)
     lines = read_text(Path(src)).to_list()
     with counter("sentences") as tick:
         for start in range(0, len(lines), 256):
@@ -145,7 +158,7 @@ def _of_text(folder: str, src: str, sets: str | None, weights_file: str | None, 
     return usage
 
 
-@features.command("overlap", cls=Command)
+@features.command("overlap", cls=Command, was={"--size": "--nbest-size"})
 @click.argument("first")
 @click.argument("second")
 @click.option("--nbest", "lists", is_flag=True, help="The files are n-best lists, not weights.")
@@ -155,9 +168,9 @@ def overlap_(
     first: str,
     second: str,
     lists: bool,
-    folder: str | None,
+    model: str | None,
     sets: str | None,
-    weights_file: str | None,
+    weights: str | None,
     size: int,
     as_json: bool,
 ) -> None:
@@ -170,13 +183,13 @@ def overlap_(
 
     Weights of zero do not count. The share is that of the first's features which the second has, too.
     """
-    if lists and folder:
+    if lists and model:
         raise click.UsageError("expected --nbest or --model, not both")
 
     def read(path: str) -> Weights:
         if lists:
             return _of_lists([path]).weights()
-        return _of_text(folder, path, sets, weights_file, size).weights() if folder else files.load(path)
+        return _of_text(model, path, sets, weights, size).weights() if model else files.load(path)
 
     made = overlap(read(first), read(second))
     if as_json:
@@ -194,23 +207,23 @@ def _share(value: float) -> str:
     return "-" if math.isnan(value) else f"{value:.1%}"
 
 
-@features.command("contrast", cls=Command)
+@features.command("contrast", cls=Command, was={"--rules": "--model", "--prefix": "--set"})
 @click.argument("phrases", nargs=-1)
-@click.option("--source", metavar="PHRASE", help="Show all translations of this source phrase instead.")
-@click.option("--model", "folder", metavar="FOLDER", help="With --source: the model whose rules are shown.")
-@click.option("--rules", "table", metavar="FILE", help="With --source: a rule table instead of a model.")
-@click.option("--weights", "weight_files", multiple=True, metavar="FILE...", help="Weights to compare.")
-@click.option("--text", "texts", multiple=True, metavar="FILE...", help="Target texts to count the phrases in.")
-@click.option("--prefix", default="pt", show_default=True, help="The set whose rules count.")
-@click.option("--limit", default=20, show_default=True, type=click.IntRange(min=1), help="Rules to show.")
+@click.option(
+    "--source", metavar="PHRASE", help="Show all translations of this source phrase instead.  [default: none]"
+)
+@model_option("With --source: the model, or the rule table, whose rules are shown.")
+@weights_option("Weights to compare.", several=True)
+@text_option("Target texts to count the phrases in.", required=False, several=True)
+@click.option("--set", "prefix", default="pt", show_default=True, metavar="SET", help="The set whose rules count.")
+@limit_option(20, "Rules to show.")
 @as_json
 def contrast_(
     phrases: tuple[str, ...],
     source: str | None,
-    folder: str | None,
-    table: str | None,
-    weight_files: tuple[str, ...],
-    texts: tuple[str, ...],
+    model: str | None,
+    weights: tuple[str, ...],
+    text: tuple[str, ...],
     prefix: str,
     limit: int,
     as_json: bool,
@@ -224,18 +237,15 @@ def contrast_(
     With phrases of the target: how often each stands in each text, and how many rules with it weigh anything in each
     file. With --source: how often each rule was seen, its probability, and its weight in each file.
     """
-    if (source is None) == (not phrases) or (source is not None and (folder is None) == (table is None)):
-        raise click.UsageError("expected target phrases, or --source with --model or --rules")
-    loaded = [files.load(path) for path in weight_files]
+    if (source is None) == (not phrases) or (source is not None and model is None):
+        raise click.UsageError("expected target phrases, or --source with --model")
+    loaded = [files.load(path) for path in weights]
     if source is None:
-        if not texts and not loaded:
+        if not text and not loaded:
             raise click.UsageError("expected --text, --weights or both")
-        _competing(phrases, texts, weight_files, loaded, prefix, limit, as_json)
+        _competing(phrases, text, weights, loaded, prefix, limit, as_json)
     else:
-        opened = (
-            [Table(table)] if table else [Table(Path(str(folder)) / name) for name in Model.open(str(folder)).tables]
-        )
-        _translations(source, opened, weight_files, loaded, prefix, limit, as_json)
+        _translations(source, open_tables(str(model)), weights, loaded, prefix, limit, as_json)
 
 
 def _competing(
@@ -298,7 +308,7 @@ def _translations(
         print_json({"source": source, "translations": len(found), "rules": rows})
         return
     if not found:
-        click.echo(f"dragoman: no rules for `{source}`", err=True)
+        messages.warning(f"no rules for `{source}`")
         return
     click.echo(f"{source}: {len(found):,} translations")
     print_table(
@@ -316,21 +326,17 @@ def _plain(value: float) -> str:
 
 @features.command("tags", cls=Command)
 @click.option("--factored", multiple=True, metavar="FILE...", help="Text with factors: the|DT house|NN.")
-@click.option("--factor", default=1, show_default=True, type=click.IntRange(min=1), help="Which factor is the tag.")
-@click.option("--text", metavar="FILE", help="Text, words between blanks, with --tags or --tagger.")
+@text_option("Text, tokenised, with --tags or --tagger.", required=False)
 @click.option("--tags", "tag_file", metavar="FILE", help="The tags of --text: as many lines, and as many in each.")
-@click.option("--tagger", metavar="NAME", help=f"Tag --text by {', '.join(tags.TAGGERS)} (HanTa), or by your own.")
-@click.option("--sentences", type=click.IntRange(min=1), metavar="N", help="With --tagger: tag the first N only.")
-@click.option("--out", required=True, metavar="FILE", help="Where words and their tags go.")
+@takes(tags.Learning, into="options")
+@out_option("Where words and their tags go.")
 @as_json
 def tags_(
     factored: tuple[str, ...],
-    factor: int,
     text: str | None,
     tag_file: str | None,
-    tagger: str | None,
-    sentences: int | None,
     out: str,
+    options: dict[str, Any],
     as_json: bool,
 ) -> None:
     """Learn the most frequent tag of each target word, for features on phrase boundaries.
@@ -341,10 +347,7 @@ def tags_(
     dragoman translate --model model --features pb:tags=english.tags < in.de
     """
     with counter("sentences") as tick:
-        made = tags.learn(
-            out, factored=factored, factor=factor, text=text, tags=tag_file, tagger=tagger, sentences=sentences,
-            progress=tick,
-        )  # fmt: skip
+        made = tags.learn(out, factored=factored, text=text, tags=tag_file, progress=tick, **options)
     if as_json:
         print_json(asdict(made))
         return

@@ -3,30 +3,32 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import asdict
+from typing import Any, TypeVar
 
 import click
 
 from dragoman import lm as models
 from dragoman.cli.arguments import Command, as_json
+from dragoman.cli.declared import takes
+from dragoman.cli.file_options import out_option, text_option
+from dragoman.cli.messages import messages
 from dragoman.cli.show import print_json, print_table
 from dragoman.files import read_text
 
 __all__ = ["lm"]
 
-_FORM = click.option(
-    "--form",
-    type=click.Choice(models.FORMS),
-    help="Default: arpa if --out says so (.arpa, .arpa.gz), else hash.",
-)
-_BITS = click.option(
-    "--bits",
-    default=8,
-    show_default=True,
-    type=click.IntRange(4, 16),
-    help="Bits of each code in the compact form.",
-)
-_OUT = click.option("--out", required=True, metavar="FILE", help="The model to write.")
+F = TypeVar("F", bound=Callable[..., Any])
+
+_OUT = out_option("The model to write.")
+_FORMAT = takes(models.Format, into="form")
+
+
+def _weights(help: str, *, required: bool = False) -> Callable[[F], F]:
+    return click.option(
+        "--weights", multiple=True, required=required, type=click.FloatRange(0, 1), metavar="W...", help=help
+    )
 
 
 @click.group()
@@ -35,42 +37,12 @@ def lm() -> None:
 
 
 @lm.command(cls=Command)
-@click.option("--text", multiple=True, required=True, metavar="FILE...", help="Text, one sentence a line.")
-@click.option("--order", default=5, show_default=True, help="Words in the longest n-grams.")
+@text_option("Text, tokenised, one sentence a line.", several=True)
 @_OUT
-@click.option("--memory", default="1G", show_default=True, metavar="SIZE", help="What sorting may use: 512M, 4G.")
-@click.option("--folder", metavar="FOLDER", help="Where temporary files go.  [default: the system's place]")
-@click.option(
-    "--prune",
-    multiple=True,
-    type=click.IntRange(min=0),
-    metavar="COUNT...",
-    help="Drop n-grams seen at most so often, a number for each order; the last holds for higher ones.",
-)
-@click.option(
-    "--discount-fallback",
-    nargs=3,
-    type=float,
-    metavar="D1 D2 D3+",
-    help="Discounts where the text gives none, e.g. 0.5 1 1.5 for word classes.",
-)
-@click.option("--skip-symbols", is_flag=True, help="Skip <s>, </s> and <unk> in the text; else they are an error.")
-@_FORM
-@_BITS
+@takes(models.Estimation, into="options", without=["memory", "form", "bits"])
+@takes(models.Estimation, into="options", only=["form", "bits", "memory"])
 @as_json
-def estimate(
-    text: tuple[str, ...],
-    order: int,
-    out: str,
-    memory: str,
-    folder: str | None,
-    prune: tuple[int, ...],
-    discount_fallback: tuple[float, float, float] | None,
-    skip_symbols: bool,
-    form: str | None,
-    bits: int,
-    as_json: bool,
-) -> None:
+def estimate(text: tuple[str, ...], out: str, options: dict[str, Any], as_json: bool) -> None:
     """Estimate a model with modified Kneser-Ney smoothing.
 
     \b
@@ -80,21 +52,10 @@ def estimate(
 
     Text that does not fit into the memory is sorted in temporary files; the model is the same to the last byte.
     """
-    found = models.estimate(
-        text,
-        out,
-        order=order,
-        memory=memory,
-        folder=folder,
-        prune=prune,
-        discount_fallback=discount_fallback,
-        skip_symbols=skip_symbols,
-        form=form,
-        bits=bits,
-    )
-    for count, what in ((found.controls, "control characters, taken for blanks"), (found.symbols, "special words")):
+    found = models.estimate(text, out, **options)
+    for count, what in ((found.controls, "control characters, taken for spaces"), (found.symbols, "special words")):
         if count:
-            click.echo(f"dragoman: skipped {count} {what}", err=True)
+            messages.warning(f"skipped {count} {what}")
     if as_json:
         print_json(asdict(found))
         return
@@ -111,25 +72,24 @@ def estimate(
 @lm.command(cls=Command)
 @click.argument("source")
 @_OUT
-@_FORM
-@_BITS
-def convert(source: str, out: str, form: str | None, bits: int) -> None:
+@_FORMAT
+def convert(source: str, out: str, form: dict[str, Any]) -> None:
     """Turn an ARPA file into tables that open in milliseconds.
 
     \b
     dragoman lm convert lm.arpa.gz --out lm.bin
     dragoman lm convert lm.arpa.gz --out lm.small --form compact --bits 8
     """
-    counts, without = models.convert(source, out, form=form, bits=bits)
+    counts, without = models.convert(source, out, **form)
     if without:
-        click.echo(f"dragoman: {without} n-grams have no back-off weight, which means 1", err=True)
+        messages.warning(f"{without} n-grams have no back-off weight, which means 1")
     print_table(["order", "n-grams"], [[str(i + 1), str(count)] for i, count in enumerate(counts)])
 
 
 @lm.command(cls=Command)
 @click.argument("model", nargs=-1, required=True)
-@click.option("--text", default="-", show_default="standard input", metavar="FILE", help="Text, one sentence a line.")
-@click.option("--weights", multiple=True, type=float, metavar="W...", help="Of several models; they sum to 1.")
+@text_option("Text, tokenised, one sentence a line.", required=False, default="-")
+@_weights("Of several models; they sum to 1.  [default: equal]")
 @click.option("--tokens", is_flag=True, help="Print every token: word=id, length of the n-gram, log10 probability.")
 @as_json
 def query(model: tuple[str, ...], text: str, weights: tuple[float, ...], tokens: bool, as_json: bool) -> None:
@@ -155,7 +115,7 @@ def query(model: tuple[str, ...], text: str, weights: tuple[float, ...], tokens:
         "perplexity_known": found.perplexity_known,
     }
     if found.controls:
-        click.echo(f"dragoman: skipped {found.controls} control characters, taken for blanks", err=True)
+        messages.warning(f"skipped {found.controls} control characters, taken for spaces")
     if as_json:
         print_json(figures)
         return
@@ -165,7 +125,7 @@ def query(model: tuple[str, ...], text: str, weights: tuple[float, ...], tokens:
 
 @lm.command(cls=Command)
 @click.argument("model", nargs=-1, required=True)
-@click.option("--text", required=True, metavar="FILE", help="Text to fit, one sentence a line.")
+@text_option("Text to fit, tokenised, one sentence a line.")
 @as_json
 def tune(model: tuple[str, ...], text: str, as_json: bool) -> None:
     """Find the mixture weights that minimise the perplexity of a text, by EM.
@@ -188,15 +148,14 @@ def tune(model: tuple[str, ...], text: str, as_json: bool) -> None:
 
 @lm.command(cls=Command)
 @click.argument("source", nargs=-1, required=True)
-@click.option("--weights", multiple=True, required=True, type=float, metavar="W...", help="They sum to 1.")
+@_weights("A weight for each file; they sum to 1.", required=True)
 @_OUT
-@_FORM
-@_BITS
-def merge(source: tuple[str, ...], weights: tuple[float, ...], out: str, form: str | None, bits: int) -> None:
+@_FORMAT
+def merge(source: tuple[str, ...], weights: tuple[float, ...], out: str, form: dict[str, Any]) -> None:
     """Mix ARPA files into one model over the union of their n-grams.
 
     \b
     dragoman lm merge news.arpa.gz talks.arpa.gz --weights 0.7 0.3 --out mixed.arpa.gz
     """
-    counts = models.merge(source, weights, out, form=form, bits=bits)
+    counts = models.merge(source, weights, out, **form)
     print_table(["order", "n-grams"], [[str(i + 1), str(count)] for i, count in enumerate(counts)])

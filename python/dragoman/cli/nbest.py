@@ -38,9 +38,14 @@ def nbest() -> None:
     "--to",
     "target_format",
     type=click.Choice(lists.FORMATS),
-    help="Default: jsonl if TARGET says so, else moses.",
+    help="Format to write.  [default: jsonl if TARGET says so, else moses]",
 )
-@click.option("--dense", multiple=True, metavar="NAME...", help="Features to mark dense: `NAME= value` in Moses lists.")
+@click.option(
+    "--dense",
+    multiple=True,
+    metavar="NAME...",
+    help="Features to mark dense: `NAME= value` in Moses lists.  [default: those that the list marks]",
+)
 def convert(source: str, target: str, source_format: str, target_format: str | None, dense: tuple[str, ...]) -> None:
     """Rewrite a list in another format, in constant memory.
 

@@ -3,21 +3,44 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import asdict
-from typing import Any
+from pathlib import Path
+from typing import Any, TypeVar
 
 import click
 
 from dragoman import maxent as models
 from dragoman import rules as tables
-from dragoman.cli.arguments import Command, as_json, seed_option
+from dragoman.cli.arguments import Command, as_json
+from dragoman.cli.declared import takes
+from dragoman.cli.file_options import limit_option, out_option, src_option, tgt_option
+from dragoman.cli.messages import messages
 from dragoman.cli.show import print_json, print_table
+from dragoman.common import Sorting
+from dragoman.model import Model
 
-__all__ = ["rules"]
+__all__ = ["open_tables", "rules"]
 
-_MEMORY = click.option(
-    "--memory", default="2G", show_default=True, metavar="SIZE", help="For sorting; what does not fit goes to disk."
-)
+F = TypeVar("F", bound=Callable[..., Any])
+
+_OUT = out_option("The table to write.")
+_MEMORY = takes(Sorting, into="sorting")
+
+
+def _files(help: str) -> Callable[[F], F]:
+    return click.option("--reordering", multiple=True, metavar="[MODEL=]FILE...", help=help)
+
+
+def _columns(help: str) -> Callable[[F], F]:
+    return click.option("--columns", multiple=True, metavar="NAME...", help=help)
+
+
+def open_tables(path: str) -> list[tables.Table]:
+    """The tables of a model folder, or the one that a file is."""
+    if not Path(path).is_dir():
+        return [tables.Table(path)]
+    return [tables.Table(Path(path) / name) for name in Model.open(path).tables]
 
 
 @click.group()
@@ -32,43 +55,14 @@ def rules() -> None:
 
 
 @rules.command(cls=Command)
-@click.option("--src", required=True, metavar="FILE", help="Source text, tokenised, a sentence a line.")
-@click.option("--tgt", required=True, metavar="FILE", help="Target text, a line for each source line.")
+@src_option()
+@tgt_option()
 @click.option("--alignments", required=True, metavar="FILE", help="Word links, a line `0-0 1-2` for each pair.")
-@click.option("--out", required=True, metavar="FILE", help="The table to write.")
-@click.option("--length", default=7, show_default=True, help="Words of the longest phrase on either side.")
-@click.option("--longest", default=100, show_default=True, help="Leave out pairs with more words on a side.")
-@click.option(
-    "--reordering",
-    multiple=True,
-    type=click.Choice([*tables.MODELS, "none"]),
-    default=("hier",),
-    show_default="hier",
-    metavar="MODEL...",
-    help="wbe (by word links), phrase (by neighbouring phrases), hier (by blocks of any size), or none.",
-)
-@click.option("--alpha", default=10.0, show_default=True, help="Weight of each prior of the orientations.")
-@click.option("--add", type=float, metavar="N", help="Add N to each orientation count instead; Moses: 0.5.")
-@click.option("--moses-next", is_flag=True, help="Judge the block after a phrase as Moses does.")
-@click.option("--orientation-counts", is_flag=True, help="Keep the unsmoothed counts as columns, too.")
-@click.option(
-    "--smoothing",
-    type=click.Choice(tables.SMOOTHING),
-    default="none",
-    show_default=True,
-    help="Of phrase translation probabilities.",
-)
-@click.option("--top", type=click.IntRange(min=1), metavar="N", help="Keep the N best rules of each source phrase.")
-@click.option(
-    "--significance",
-    metavar="T",
-    help="Keep rules that pass Fisher's exact test: a+e drops those seen once whose phrases were seen once, a-e keeps "
-    "them, a number is a negative log probability.",
-)
-@click.option("--lexical", metavar="PREFIX", help="Also write Moses' lexical tables PREFIX.f2e and PREFIX.e2f.")
-@_MEMORY
+@_OUT
+@takes(tables.Extraction, into="options", without=["alpha", "memory"])
+@takes(tables.Extraction, into="options", only=["alpha", "memory"])
 @as_json
-def extract(src: str, tgt: str, as_json: bool, **options: Any) -> None:
+def extract(src: str, tgt: str, alignments: str, out: str, options: dict[str, Any], as_json: bool) -> None:
     """Extract rules from a bitext and its word links.
 
     \b
@@ -78,16 +72,15 @@ def extract(src: str, tgt: str, as_json: bool, **options: Any) -> None:
 
     The table does not depend on the memory or on the number of threads.
     """
-    chosen = [model for model in options.pop("reordering") if model != "none"]
-    report = tables.extract(src, tgt, options.pop("alignments"), options.pop("out"), reordering=chosen, **options)
+    report = tables.extract(src, tgt, alignments, out, **options)
     for count, what in (
         (report.empty, "skipped: a side is empty"),
-        (report.long, "skipped: more words than --longest"),
+        (report.long, "skipped: more words than --max-words"),
         (report.bars, "skipped: they have the word `|||`"),
         (report.unaligned, "have no links, and so no rules"),
     ):
         if count:
-            click.echo(f"dragoman: {count} of {report.pairs} sentence pairs {what}", err=True)
+            messages.warning(f"{count} of {report.pairs} sentence pairs {what}")
     _figures(asdict(report), as_json)
 
 
@@ -102,19 +95,10 @@ def _figures(figures: dict[str, Any], as_json: bool) -> None:
 @rules.command(cls=Command)
 @click.argument("table")
 @click.option("--classes", required=True, nargs=2, metavar="SRC TGT", help="Files of word classes; the paper has 50.")
-@click.option("--out", required=True, metavar="FILE", help="The table to write.")
-@click.option("--model", default="hier", show_default=True, help="Whose orientation counts to train on.")
-@click.option("--name", default="maxent", show_default=True, help="What the new columns are called.")
-@click.option("--c", default=0.1, show_default=True, help="Trust in the counts: the variance of the weights' prior.")
-@click.option("--least", default=5, show_default=True, help="Leave out features of fewer phrase-pair tokens.")
-@click.option("--singletons", default=0.1, show_default=True, help="Share of the rules seen once to train on.")
-@click.option("--iterations", default=300, show_default=True, help="Most iterations for each direction.")
-@click.option("--drop-counts", is_flag=True, help="Leave the columns of counts out of the new table.")
-@click.option("--heldout", metavar="FILE", help="A table with counts from other text, to measure perplexity on.")
-@click.option("--alpha", default=10.0, show_default=True, help="Smoothing of the relative frequencies beside it.")
-@seed_option
+@_OUT
+@takes(models.Training, into="options")
 @as_json
-def maxent(table: str, classes: tuple[str, str], out: str, as_json: bool, **options: Any) -> None:
+def maxent(table: str, classes: tuple[str, str], out: str, options: dict[str, Any], as_json: bool) -> None:
     """Train a Maxent reordering model on a table's orientation counts, and add its six scores to the rules.
 
     \b
@@ -130,7 +114,7 @@ def maxent(table: str, classes: tuple[str, str], out: str, as_json: bool, **opti
     _figures({"rules": report.rules, "examples": report.examples, "features": report.features}, False)
     for side, one in (("previous", report.previous), ("next", report.next)):
         if not one.converged:
-            click.echo(f"dragoman: {side}: stopped after {one.iterations} iterations, before convergence", err=True)
+            messages.warning(f"{side}: stopped after {one.iterations} iterations, before convergence")
         click.echo(f"{side:16}  perplexity {one.perplexity:.4f} after {one.iterations} iterations")
     if report.heldout is not None:
         _heldout(report.heldout)
@@ -152,18 +136,18 @@ def _heldout(held: models.Heldout) -> None:
 
 @rules.command("import", cls=Command)
 @click.argument("table")
-@click.option("--out", required=True, metavar="FILE", help="The table to write.")
-@click.option(
-    "--reordering",
-    multiple=True,
-    metavar="[MODEL=]FILE...",
-    help="Moses reordering tables; without a name, the file name tells the model.",
-)
-@click.option("--columns", multiple=True, metavar="NAME...", help="Names of the scores.")
+@_OUT
+@_files("Moses reordering tables; without a name, the file name tells the model.")
+@_columns("Names of the scores.  [default: Moses' four, else s1 s2 ...]")
 @_MEMORY
 @as_json
 def import_(
-    table: str, out: str, reordering: tuple[str, ...], columns: tuple[str, ...], memory: str, as_json: bool
+    table: str,
+    out: str,
+    reordering: tuple[str, ...],
+    columns: tuple[str, ...],
+    sorting: dict[str, Any],
+    as_json: bool,
 ) -> None:
     """Turn Moses' tables into one that opens in milliseconds.
 
@@ -172,14 +156,14 @@ def import_(
     dragoman rules import phrase-table.gz --reordering hier=r1.gz wbe=r2.gz --out rules.bin
     """
     files = _named(reordering)
-    found = tables.import_moses(table, out, reordering=files, columns=columns or None, memory=memory)
+    found = tables.import_moses(table, out, reordering=files, columns=columns or None, **sorting)
     if found.repeated:
-        click.echo(f"dragoman: {found.repeated} rules came twice; the first of each was kept", err=True)
+        messages.warning(f"{found.repeated} rules came twice; the first of each was kept")
     for model, missing, unused in zip(files, found.missing, found.unused, strict=True):
         if missing:
-            click.echo(f"dragoman: {missing} rules are not in the table of {model}; they cost nothing there", err=True)
+            messages.warning(f"{missing} rules are not in the table of {model}; they cost nothing there")
         if unused:
-            click.echo(f"dragoman: {unused} entries of the table of {model} have no rule", err=True)
+            messages.warning(f"{unused} entries of the table of {model} have no rule")
     _figures({"rules": found.rules, "phrases": found.phrases, "columns": " ".join(found.columns)}, as_json)
 
 
@@ -197,16 +181,13 @@ def _named(files: tuple[str, ...]) -> dict[str, str]:
 @rules.command(cls=Command)
 @click.argument("table")
 @click.option("--rules", "path", metavar="FILE", help="Where the phrase table goes.")
-@click.option(
-    "--reordering",
-    multiple=True,
-    metavar="[MODEL=]FILE...",
-    help="Where reordering tables go; a table with one model needs no name.",
-)
-@click.option("--columns", multiple=True, metavar="NAME...", help="Scores of the phrase table; Moses' four by default.")
+@_files("Where reordering tables go; a table with one model needs no name.")
+@_columns("Scores of the phrase table.  [default: Moses' four]")
 @_MEMORY
-def export(table: str, path: str | None, reordering: tuple[str, ...], columns: tuple[str, ...], memory: str) -> None:
-    """Write Moses' tables, sorted, packed if their names say so.
+def export(
+    table: str, path: str | None, reordering: tuple[str, ...], columns: tuple[str, ...], sorting: dict[str, Any]
+) -> None:
+    """Write Moses' tables, sorted, compressed if their names say so.
 
     \b
     dragoman rules export rules.bin --rules phrase-table.gz --reordering reordering-table.gz
@@ -218,7 +199,7 @@ def export(table: str, path: str | None, reordering: tuple[str, ...], columns: t
         files = {opened.models[0]: reordering[0]}
     else:
         files = _named(reordering)
-    opened.export(path, columns=columns or None, reordering=files, memory=memory)
+    opened.export(path, columns=columns or None, reordering=files, **sorting)
 
 
 @rules.command(cls=Command)
@@ -249,47 +230,58 @@ def info(table: str, verify: bool, as_json: bool) -> None:
 
 
 @rules.command(cls=Command)
-@click.argument("table")
+@click.argument("table", metavar="TABLE|MODEL")
 @click.argument("phrase", nargs=-1, required=True)
-@click.option("--limit", default=20, show_default=True, type=click.IntRange(min=1), help="Show at most so many.")
-@click.option("--sort", "column", metavar="COLUMN", help="Best in this column first; p(e|f) if there is one.")
+@limit_option(20, "Rules to show, of each table.")
+@click.option(
+    "--sort", "column", metavar="COLUMN", help="Best in this column first.  [default: p(e|f) if there is one]"
+)
 @as_json
 def show(table: str, phrase: tuple[str, ...], limit: int, column: str | None, as_json: bool) -> None:
-    """Show the rules of a source phrase: probabilities, links, target.
+    """Show the rules of a source phrase, tokenised as the text of the rules was: probabilities, links, target.
 
     \b
     dragoman rules show rules.bin "ein Haus"
+    dragoman rules show model "ein Haus" --limit 5
     """
-    opened = tables.Table(table)
-    found = opened.lookup(" ".join(phrase))
+    found = [(opened, _best(opened, " ".join(phrase), column)[:limit]) for opened in open_tables(table)]
+    if as_json:
+        print_json(
+            [
+                {"target": r.target, "scores": dict(zip(opened.columns, r.scores, strict=True)), "links": r.links}
+                for opened, chosen in found
+                for r in chosen
+            ]
+        )
+        return
+    if not any(chosen for _, chosen in found):
+        messages.warning(f"no rules for `{' '.join(phrase)}`")
+    for opened, chosen in found:
+        if chosen:
+            print_table(["target", "links", *opened.columns], [_row(opened, rule) for rule in chosen])
+
+
+def _best(opened: tables.Table, phrase: str, column: str | None) -> list[tables.Rule]:
+    """The rules of a phrase, those first that are best in a column."""
     if column is None:
         column = "p(e|f)" if "p(e|f)" in opened.columns else opened.columns[0] if opened.columns else None
+    found = opened.lookup(phrase)
     if column is not None:
         if column not in opened.columns:
             raise click.UsageError(f"no column {column}; there are {', '.join(opened.columns)}")
         at = opened.columns.index(column)
         found.sort(key=lambda rule: -rule.scores[at])
-    chosen = found[:limit]
-    if as_json:
-        print_json(
-            [
-                {"target": r.target, "scores": dict(zip(opened.columns, r.scores, strict=True)), "links": r.links}
-                for r in chosen
-            ]
-        )
-        return
-    if not found:
-        click.echo(f"dragoman: no rules for `{' '.join(phrase)}`", err=True)
-        return
-    rows = [
-        [r.target, " ".join(f"{i}-{j}" for i, j in r.links), *(_number(n, s) for n, s in zip(opened.columns, r.scores))]  # noqa: B905
-        for r in chosen
-    ]
-    print_table(["target", "links", *opened.columns], rows)
+    return found
+
+
+def _row(opened: tables.Table, rule: tables.Rule) -> list[str]:
+    links = " ".join(f"{i}-{j}" for i, j in rule.links)
+    numbers = (_number(column, score) for column, score in zip(opened.columns, rule.scores, strict=True))
+    return [rule.target, links, *numbers]
 
 
 def _number(column: str, score: float) -> str:
-    """A probability, but for columns that are none: a count, or an indicator."""
+    """A probability, but for columns that are none: a count, an indicator, a logarithm by its name."""
     if column.endswith(".count") or column == "unique":
         return f"{score:.0f}"
-    return f"{math.exp(score):.0f}" if column == "log count" else f"{math.exp(score):.4g}"
+    return f"{score:.4g}" if column == "log count" else f"{math.exp(score):.4g}"

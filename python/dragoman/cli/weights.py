@@ -10,14 +10,15 @@ import click
 
 from dragoman import weights as files
 from dragoman.cli.arguments import Command, as_json
+from dragoman.cli.declared import takes
+from dragoman.cli.file_options import limit_option, out_option
+from dragoman.cli.messages import messages
 from dragoman.cli.show import print_json, print_table
 from dragoman.types import Weights
 
 __all__ = ["weights"]
 
-_OUT = click.option(
-    "--out", "-o", required=True, metavar="FILE", help="Where they go; .toml, .json, .txt, .txt.gz or .bin."
-)
+_OUT = out_option("Where they go; .toml, .json, .txt, .txt.gz or .bin.")
 
 
 @click.group()
@@ -25,29 +26,31 @@ def weights() -> None:
     """Weights of features: shown, converted, merged, averaged, pruned, compared.
 
     \b
-    dragoman weights show tuned/weights.toml --top 20
+    dragoman weights show tuned/weights.toml --limit 20
     dragoman weights convert weights.txt.gz --out weights.bin
     dragoman weights average run1.bin run2.bin run3.bin --out mean.bin
 
     Files are TOML, JSON, plain text with a line `name value` each, or binary (.bin), which is mapped and made for
-    millions of names. What a file is, is told from its content; what is written, from its name.
+    millions of names. Content shows what is read, the name of a file what is written.
     """
 
 
-@weights.command(cls=Command)
+@weights.command(cls=Command, was={"--top": "--limit"})
 @click.argument("file")
-@click.option("--top", "size", default=10, show_default=True, type=click.IntRange(min=0), help="Largest to list.")
-@click.option("--match", "pattern", metavar="PATTERN", help="List those whose names fit, e.g. 'pt:*haus*'.")
+@limit_option(10, "Largest weights to list.")
+@click.option(
+    "--match", "pattern", metavar="PATTERN", help="List those whose names fit, e.g. 'pt:*haus*'.  [default: all]"
+)
 @as_json
-def show(file: str, size: int, pattern: str | None, as_json: bool) -> None:
+def show(file: str, limit: int, pattern: str | None, as_json: bool) -> None:
     """Show what weights there are, set by set, and the largest of them.
 
     \b
     dragoman weights show weights.bin
-    dragoman weights show weights.bin --match 'pt:das_haus>*' --top 5
+    dragoman weights show weights.bin --match 'pt:das_haus>*' --limit 5
     """
     found = files.load(file)
-    made, largest = files.sets(found), files.top(found, size, pattern)
+    made, largest = files.sets(found), files.top(found, limit, pattern)
     if as_json:
         rows = [{"name": name, "weight": value} for name, value in largest]
         facts = {"file": file, "names": len(found), "about": files.about(file)}
@@ -82,71 +85,58 @@ def convert(file: str, out: str) -> None:
 @weights.command(cls=Command)
 @click.argument("parts", nargs=-1, required=True, metavar="FILE...")
 @_OUT
-@click.option(
-    "--duplicates",
-    type=click.Choice(["last", "first", "sum", "error"]),
-    default="last",
-    show_default=True,
-    help="What a name weighs that several files have.",
-)
-def merge(parts: tuple[str, ...], out: str, duplicates: files.Duplicates) -> None:
+@takes(files.Merging, into="options")
+def merge(parts: tuple[str, ...], out: str, options: dict[str, Any]) -> None:
     """Put the weights of several files into one.
 
     \b
     dragoman weights merge dense.toml sparse.bin --out all.bin
     """
-    _write(out, files.merge([files.load(part) for part in parts], duplicates))
+    _write(out, files.merge([files.load(part) for part in parts], **options))
 
 
 @weights.command(cls=Command)
 @click.argument("parts", nargs=-1, required=True, metavar="FILE...")
 @_OUT
-@click.option("--factors", multiple=True, type=float, metavar="N...", help="How much each file counts.")
-@click.option(
-    "--present", is_flag=True, help="Take the mean over those files that have a name; else it is 0 elsewhere."
-)
-def average(parts: tuple[str, ...], out: str, factors: tuple[float, ...], present: bool) -> None:
+@takes(files.Averaging, into="options")
+def average(parts: tuple[str, ...], out: str, options: dict[str, Any]) -> None:
     """Take the mean of weights: of epochs, of replications, of shards.
 
     \b
-    dragoman weights average tuned/epochs/*.toml --out mean.toml
+    dragoman weights average tuned/steps/*.toml --out mean.toml
     dragoman weights average a.bin b.bin --factors 3 1 --out mixed.bin
     """
-    _write(out, files.average([files.load(part) for part in parts], factors or None, present=present))
+    _write(out, files.average([files.load(part) for part in parts], **options))
 
 
 @weights.command(cls=Command)
 @click.argument("file")
 @_OUT
-@click.option("--least", default=0.0, metavar="SIZE", help="Drop sparse features that weigh less, up or down.")
-@click.option("--most", type=click.IntRange(min=0), metavar="N", help="Keep the N largest sparse features.")
-@click.option("--only", multiple=True, metavar="SET...", help="Keep these sets (or patterns: 'pt:*haus*') alone.")
-@click.option("--without", multiple=True, metavar="SET...", help="Drop these sets or patterns.")
-@click.option("--dense", is_flag=True, help="Let dense features go, too; else they stay.")
-def prune(file: str, out: str, **wishes: Any) -> None:
+@takes(files.Pruning, into="options")
+def prune(file: str, out: str, options: dict[str, Any]) -> None:
     """Keep some weights. Zeros go in any case; features outside all sets (`LM`, `TM[0]`) are dense and stay.
 
     \b
-    dragoman weights prune weights.bin --least 0.001 --out small.bin
-    dragoman weights prune weights.bin --most 100000 --without lo --out small.bin
+    dragoman weights prune weights.bin --min-weight 0.001 --out small.bin
+    dragoman weights prune weights.bin --max-features 100000 --without lo --out small.bin
     """
     found = files.load(file)
-    kept = files.prune(found, **wishes)
+    kept = files.prune(found, **options)
     _write(out, kept, f"{len(kept):,} of {len(found):,} weights")
 
 
-@weights.command(cls=Command)
+@weights.command(cls=Command, was={"--top": "--limit"})
 @click.argument("first")
 @click.argument("second")
-@click.option("--top", "size", default=20, show_default=True, type=click.IntRange(min=0), help="Differences to list.")
+@limit_option(20, "Largest differences to list.")
 @as_json
-def diff(first: str, second: str, size: int, as_json: bool) -> None:
+def diff(first: str, second: str, limit: int, as_json: bool) -> None:
     """Compare two files: names that one lacks, how far apart they are, and where they differ most.
 
     \b
-    dragoman weights diff tuned/epochs/001.toml tuned/epochs/010.toml
+    dragoman weights diff tuned/steps/001.toml tuned/steps/010.toml
     """
-    found = files.diff(files.load(first), files.load(second), size)
+    found = files.diff(files.load(first), files.load(second), limit)
     if as_json:
         largest = [dict(zip(("name", "first", "second"), row, strict=True)) for row in found.largest]
         print_json({**asdict(found), "largest": largest})
@@ -172,4 +162,4 @@ def _number(value: float) -> str:
 def _write(out: str, made: Weights, what: str | None = None) -> None:
     files.save(out, made)
     if out != "-":
-        click.echo(f"dragoman: {what or f'{len(made):,} weights'} in {out}", err=True)
+        messages.note(f"dragoman: {what or f'{len(made):,} weights'} in {out}")

@@ -8,40 +8,25 @@ from typing import Any
 import click
 
 from dragoman import word_classes
-from dragoman.cli.arguments import Command, as_json, seed_option
+from dragoman.cli.arguments import Command, as_json
+from dragoman.cli.declared import takes
+from dragoman.cli.file_options import out_option, text_option
+from dragoman.cli.messages import messages
 from dragoman.cli.progress import counter
 from dragoman.cli.show import print_json, print_table
 from dragoman.errors import OptionError
+from dragoman.options import made
 
 __all__ = ["classes"]
 
 
 @click.command(cls=Command)
-@click.option("--text", required=True, metavar="FILE", help="Text, tokenised, a sentence a line.")
-@click.option(
-    "--classes",
-    "sizes",
-    multiple=True,
-    type=click.IntRange(1, 1 << 15),
-    default=(50,),
-    show_default="50",
-    metavar="K...",
-    help="How many classes; several numbers mean several files.",
-)
-@click.option("--out", required=True, metavar="FILE", help="Where the classes go; {k} stands for their number.")
-@click.option("--starts", type=click.IntRange(0, 10_000), help="Runs over the frequent words; more take longer.")
-@click.option(
-    "--iterations",
-    default=word_classes.Options().iterations,
-    show_default=True,
-    type=click.IntRange(min=0),
-    help="Sweeps at the end, at most; it ends when no word moves.",
-)
-@click.option("--factor", type=click.IntRange(min=0), help="Cluster this factor of tokens a|b|c, from 0.")
-@click.option("--threads", type=click.IntRange(min=1), help="Threads; all cores by default. The result is the same.")
-@seed_option
+@text_option()
+@takes(word_classes.Numbers, into="numbers")
+@out_option("Where the classes go; {k} stands for their number.")
+@takes(word_classes.Options, into="search", section="Search")
 @as_json
-def classes(sizes: tuple[int, ...], as_json: bool, **options: Any) -> None:
+def classes(text: str, out: str, numbers: dict[str, Any], search: dict[str, Any], as_json: bool) -> None:
     """Find classes of words by the likelihood of a bigram model of classes, as mkcls does.
 
     \b
@@ -50,13 +35,15 @@ def classes(sizes: tuple[int, ...], as_json: bool, **options: Any) -> None:
 
     Files have a line `word TAB class` for each word; classes count from 2.
     """
-    if len(set(sizes)) > 1 and "{k}" not in options["out"]:
-        raise OptionError(f"several numbers of classes need {{k}} in --out, found {options['out']}")
-    counts = word_classes.Counts(options["text"], options["factor"])
+    wanted, options = made(word_classes.Numbers, numbers).wanted, made(word_classes.Options, search)
+    if not wanted:
+        raise OptionError("expected a number of classes of at least 1, found none")
+    if len(wanted) > 1 and "{k}" not in out:
+        raise OptionError(f"several numbers of classes need {{k}} in --out, found {out}")
+    counts = word_classes.Counts(text, options.factor)
     if counts.empty:
-        click.echo(f"dragoman: {counts.empty} of {counts.sentences + counts.empty} lines are empty", err=True)
-    search = word_classes.Options(starts=options["starts"], iterations=options["iterations"])
-    figures = [_train(counts, k, search, options) for k in dict.fromkeys(sizes)]
+        messages.warning(f"{counts.empty} of {counts.sentences + counts.empty} lines are empty")
+    figures = [_train(counts, k, options, out.replace("{k}", str(k))) for k in wanted]
     if as_json:
         print_json({"words": counts.words, "tokens": counts.tokens, "classes": figures})
         return
@@ -64,10 +51,7 @@ def classes(sizes: tuple[int, ...], as_json: bool, **options: Any) -> None:
     print_table(["file", "classes", "log-likelihood", "perplexity"], rows)
 
 
-def _train(
-    counts: word_classes.Counts, k: int, search: word_classes.Options, options: dict[str, Any]
-) -> dict[str, Any]:
-    out = options["out"].replace("{k}", str(k))
+def _train(counts: word_classes.Counts, k: int, options: word_classes.Options, out: str) -> dict[str, Any]:
     start, seen = time.perf_counter(), 0
     with counter("sweeps") as advance:
 
@@ -76,7 +60,7 @@ def _train(
             advance(done - seen)
             seen = done
 
-        found = counts.train(k, seed=options["seed"], threads=options["threads"], options=search, progress=progress)
+        found = counts.train(k, options, progress=progress)
     found.save(out)
     figures = {"likelihood": found.likelihood, "mean": found.mean, "perplexity": found.perplexity}
     return {"k": k, "out": out, **figures, "seconds": round(time.perf_counter() - start, 2)}

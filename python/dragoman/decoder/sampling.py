@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple, Protocol
 
 from dragoman._core import sample_translations
+from dragoman.common import Seeded
 from dragoman.decoder.decoder import Decoder
 from dragoman.errors import OptionError
 from dragoman.options import check, option
@@ -20,8 +21,8 @@ from dragoman.types import Candidates, Texts, Weights
 __all__ = ["Sampling", "TextFeature", "sampled"]
 
 
-@dataclass(frozen=True, slots=True)
-class Sampling:
+@dataclass(frozen=True)
+class Sampling(Seeded):
     """How long to sample, and from what. Numbers of samples are for each source word."""
 
     samples: int = option(100, help="Samples that count.", min=1)
@@ -46,7 +47,6 @@ class Sampling:
         "the same. 0: all are in it.",
         min=0,
     )
-    seed: int = option(0, help="Seed of everything random.", min=0)
 
     def __post_init__(self) -> None:
         check(self, "sampling")

@@ -9,18 +9,20 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, replace
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from dragoman import alignment, corpus, lm, maxent, rules, toml, word_classes
 from dragoman._core import VERSION
 from dragoman.alignment import Links
+from dragoman.common import Seeded, Sorting
 from dragoman.eflomal import align_with_eflomal
 from dragoman.errors import InputError, OptionError
 from dragoman.files import read_parallel, write_bytes, write_text
 from dragoman.model import MANIFEST, WEIGHTS, Model, Part, file_hash, seal
+from dragoman.options import check, group, made, option, plain
 from dragoman.training.steps import Made, Step, Workshop
 
 __all__ = ["STEPS", "Options", "Step", "Trained", "train"]
@@ -36,53 +38,84 @@ _SOURCE, _TARGET, _LINKS = "clean.source", "clean.target", "links"
 _CASES = ("source.cases", "target.cases")
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
-    """How a model is trained."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options(Seeded, Sorting):
+    """How a model is trained: the options of all steps. `Options.of` takes them by their names in the whole."""
 
-    corpus: corpus.Options = field(default_factory=corpus.Options)
-    exclude: Sequence[str] = ()
-    """Files (test sets) whose lines must not be in the training text."""
-    align: alignment.Options = field(default_factory=alignment.Options)
-    aligner: str = "own"
-    """own, or eflomal if it is installed."""
-    alignments: str | None = None
-    """Word links from elsewhere, for the lines of the bitext: nothing is cleaned then, so that lines stay in step, and
-    the options `corpus` and `exclude` must be left alone."""
-    symmetrise: str = "grow-diag-final-and"
-    length: int = 7
-    """Most words of a phrase."""
-    reordering: Sequence[str] = ("hier",)
-    """Reordering models: wbe, phrase, hier, maxent (trained on hier's counts; needs 50 classes)."""
-    alpha: float = 10.0
-    """Weight of the back-off in the smoothing of orientations."""
-    smoothing: str = "none"
-    """Of phrase translation probabilities: none, kneser-ney, good-turing."""
-    top: int | None = 100
-    """Rules kept for each source phrase."""
-    significance: str | None = None
-    """Rules kept by Fisher's exact test: a+e, a-e, or a number."""
-    order: int = 5
-    """Words in the longest n-grams of the language model."""
-    prune: Sequence[int] = ()
-    """N-grams seen at most so often are dropped, by order."""
-    lm_text: Sequence[str] = ()
-    """More target text for the language model, prepared as the bitext is after cleaning."""
-    classes: Sequence[int] = (20, 50)
-    """Numbers of word classes, for both sides; none leaves the step out."""
-    memory: str = "2G"
-    """What sorting may use; a model is the same with any, so that a run may go on with another."""
-    seed: int = 0
+    corpus: corpus.Options = group(corpus.Options, section="Text")
+    alignments: str | None = option(
+        None,
+        help="Word links (0-0 1-2) from elsewhere, for the lines of the bitext. Nothing is cleaned then, so that lines "
+        "stay in step.",
+        metavar="FILE",
+        section="Word alignment",
+    )
+    choice: alignment.Choice = group(alignment.Choice, section="Word alignment")
+    alignment: alignment.Options = group(
+        alignment.Options,
+        names={
+            "samplers": "align_samplers", "sweeps": "align_sweeps", "collect": "align_collect",
+            "lowercase": "align_lowercase", "prefix": "align_prefix", "max_words": "align_max_words",
+        },
+        without=["seed"],
+        section="Word alignment",
+    )  # fmt: skip
+    reordering: tuple[Literal["wbe", "phrase", "hier", "maxent"], ...] = option(
+        ("hier",),
+        help="Reordering models: wbe (by word links), phrase (by neighbouring phrases), hier (by blocks of any size), "
+        "maxent (trained on the counts of hier; needs 50 classes), or none.",
+        metavar="MODEL",
+        section="Rules",
+    )
+    rules: rules.Extraction = group(
+        rules.Extraction,
+        without=["max_words", "reordering", "orientation_counts", "lexical", "memory"],
+        defaults={"top": 100},
+        section="Rules",
+    )
+    lm: lm.Estimation = group(
+        lm.Estimation,
+        names={"prune": "lm_prune"},
+        without=["form", "bits", "discount_fallback", "skip_symbols", "folder", "memory"],
+        section="Language model",
+    )
+    lm_text: tuple[str, ...] = option(
+        (),
+        help="More target text for the language model, prepared as the bitext is after cleaning.",
+        metavar="FILE",
+        section="Language model",
+    )
+    classes: word_classes.Numbers = group(word_classes.Numbers, defaults={"classes": (20, 50)}, section="Word classes")
+    clustering: word_classes.Options = group(
+        word_classes.Options,
+        names={name: f"class_{name}" for name in ("starts", "core", "sweeps", "cooling", "iterations")},
+        without=["factor", "seed", "threads"],
+        section="Word classes",
+    )
+    maxent: maxent.Training = group(
+        maxent.Training,
+        names={name: f"maxent_{name}" for name in ("c", "min_count", "singletons", "iterations")},
+        without=["counts_of", "name", "drop_counts", "held_out", "alpha", "seed"],
+        section="Maxent reordering model",
+    )
 
     def __post_init__(self) -> None:
-        if self.aligner not in {"own", "eflomal"}:
-            raise OptionError(f"expected the aligner own or eflomal, found `{self.aligner}`")
-        if self.alignments and (self.corpus != corpus.Options() or self.exclude):
+        check(self)
+        if self.alignments and self.corpus != corpus.Options():
             raise OptionError("text with alignments from elsewhere is taken as it is: no tokeniser, case or exclusion")
-        if min(self.classes, default=1) < 1:
-            raise OptionError(f"expected numbers of classes from 1, found {list(self.classes)}")
-        if "maxent" in self.reordering and _MAXENT_CLASSES not in self.classes:
+        if len(set(self.reordering)) < len(self.reordering):
+            raise OptionError(f"reordering has a model twice: {' '.join(self.reordering)}")
+        if "maxent" in self.reordering and _MAXENT_CLASSES not in self.classes.wanted:
             raise OptionError(f"the reordering model maxent needs {_MAXENT_CLASSES} word classes; ask for them")
+
+    @classmethod
+    def of(cls, **changes: Any) -> Options:
+        """Options by their names in the whole.
+
+        >>> Options.of(order=3, max_phrase_length=5).rules.max_phrase_length
+        5
+        """
+        return made(cls, changes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,23 +136,27 @@ def train(
     out: str | PathLike[str],
     options: Options | None = None,
     *,
-    fresh: bool = False,
+    overwrite: bool = False,
     progress: Progress | None = None,
+    **changes: Any,
 ) -> Trained:
     """Train a model on two parallel files and write it to a folder.
 
-    A folder that holds the beginning of the same run, by its inputs and options, is continued; a model that the same
-    run made is given back. Anything else is refused, unless `fresh` replaces a model or the beginning of one.
+        train("a.de", "a.en", "model", tokenizer="moses", languages=("de", "en"), max_phrase_length=5)
+
+    `changes` are options by the names that `dragoman train` has. A folder that holds the beginning of the same run, by
+    its inputs and options, is continued; a model that the same run made is given back. Anything else is refused, unless
+    `overwrite` replaces a model or the beginning of one.
     """
-    o, folder = options or Options(), Path(out)
+    o, folder = made(Options, changes, base=options), Path(out)
     inputs = _inputs(Path(source), Path(target), o)
     key = _key(inputs, o)
-    made = _made(folder)
-    if made is not None and made.get("made", {}).get("run") == key and not fresh:
+    there = _made(folder)
+    if there is not None and there.get("made", {}).get("run") == key and not overwrite:
         return _again(folder)
-    if not fresh or made is None:
-        _refuse(folder, made is not None)
-    with Workshop(folder, key, old=_files(made), fresh=fresh) as shop:
+    if not overwrite or there is None:
+        _refuse(folder, there is not None)
+    with Workshop(folder, key, old=_files(there), overwrite=overwrite) as shop:
         run = _Run((Path(source), Path(target)), shop.work, o, progress or (lambda _n, _d, _t: None))
         for name in (*STEPS, *(["maxent"] if "maxent" in o.reordering else [])):
             shop.step(name, lambda name=name: run.step(name))  # type: ignore[misc]
@@ -133,7 +170,7 @@ def train(
 
 def _inputs(source: Path, target: Path, o: Options) -> dict[str, str]:
     """The hash of every file that is read."""
-    more = map(Path, [*o.exclude, *o.lm_text, *([o.alignments] if o.alignments else [])])
+    more = map(Path, [*o.corpus.exclude, *o.lm_text, *([o.alignments] if o.alignments else [])])
     inputs = {}
     for path in (source, target, *more):
         if not path.is_file():
@@ -143,15 +180,9 @@ def _inputs(source: Path, target: Path, o: Options) -> dict[str, str]:
 
 
 def _settings(o: Options) -> dict[str, Any]:
-    """The options that a model depends on, without what TOML has no word for."""
-    content: dict[str, Any] = _plain({name: value for name, value in asdict(o).items() if name != "memory"})
-    return content
-
-
-def _plain(content: Any) -> Any:
-    if isinstance(content, dict):
-        return {name: _plain(value) for name, value in content.items() if value is not None}
-    return [_plain(item) for item in content] if isinstance(content, (list, tuple)) else content
+    """The options that a model depends on, by their names in the whole; without what TOML has no word for."""
+    values = {name: value for name, value in plain(o).items() if name != "memory" and value is not None}
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
 
 
 def _key(inputs: dict[str, str], o: Options) -> str:
@@ -170,7 +201,7 @@ def _refuse(out: Path, model: bool) -> None:
     if out.exists() and not out.is_dir():
         raise InputError(f"{out}: expected a folder, found a file", str(out))
     if out.exists() and any(out.iterdir()) and not Workshop.begun(out):
-        what = "a model of another run; use --fresh to replace it, or" if model else "something else; use"
+        what = "a model of another run; use --overwrite to replace it, or" if model else "something else; use"
         raise InputError(f"{out}: there is {what} another folder", str(out))
 
 
@@ -224,7 +255,6 @@ class _Run:
             [corpus.Files(*self.given)],
             self._sides,
             o,
-            exclude=[Path(path) for path in self.options.exclude],
             truecasers=(self.work / _CASES[0], self.work / _CASES[1]),
             progress=tick,
         )
@@ -240,35 +270,31 @@ class _Run:
             Links.read(Path(o.alignments), (source, target)).write(self.work / _LINKS)
             return [_LINKS], {"from": o.alignments}
         files = [_LINKS]
-        if o.aligner == "eflomal":
+        if o.choice.aligner == "eflomal":
             found = align_with_eflomal(source, target)
         else:
-            aligner = alignment.train(source, target, o.align, lambda d, t: self.progress("align", d, t))
+            chosen = replace(o.alignment, seed=o.seed)
+            aligner = alignment.train(source, target, chosen, lambda d, t: self.progress("align", d, t))
             assert aligner.trained is not None  # just trained
             found = aligner.trained
             aligner.save(self.work / "aligner")
             files.append("aligner")
-        found.links(o.symmetrise).write(self.work / _LINKS)
+        found.links(o.choice.symmetrise).write(self.work / _LINKS)
         return files, asdict(found.report)
 
     def _rules(self) -> Made:
         o = self.options
-        out, models = "rules", o.reordering
-        if "maxent" in models:
-            # Its counts are hier's, whose columns the table has then, too.
-            out, models = _COUNTS, [*dict.fromkeys(m if m != "maxent" else "hier" for m in models)]
+        # The counts of maxent are hier's, whose columns the table has then, too.
+        out = _COUNTS if "maxent" in o.reordering else "rules"
+        models = [*dict.fromkeys(model if model != "maxent" else "hier" for model in o.reordering)]
         report = rules.extract(
             *self._sides,
             self.work / _LINKS,
             self.work / out,
-            length=o.length,
-            longest=250 if o.alignments else max(o.corpus.longest, 1),
+            o.rules,
+            max_words=250 if o.alignments else o.corpus.max_words,
             reordering=models,
             orientation_counts=out == _COUNTS,
-            alpha=o.alpha,
-            smoothing=o.smoothing,
-            top=o.top,
-            significance=o.significance,
             memory=o.memory,
         )
         if not report.rules:
@@ -280,10 +306,9 @@ class _Run:
         report = lm.estimate(
             [self._sides[1], *map(Path, o.lm_text)],
             self.work / "lm",
-            order=o.order,
+            o.lm,
             memory=o.memory,
             folder=self.work,
-            prune=o.prune,
             discount_fallback=(0.5, 1.0, 1.5),  # for a text so small that there is nothing to take discounts from
             skip_symbols=True,
             form="hash",
@@ -291,29 +316,30 @@ class _Run:
         return ["lm"], {"tokens": report.tokens, "types": report.types, "counts": report.counts}
 
     def _classes(self) -> Made:
+        numbers, search = self.options.classes.wanted, replace(self.options.clustering, seed=self.options.seed)
         files: list[str] = []
         means: dict[str, float] = {}
         for side, text in zip(("source", "target"), self._sides, strict=True):
-            if not self.options.classes:
+            if not numbers:
                 break
             counts = word_classes.Counts(text)
-            for number in self.options.classes:
-                found = counts.train(number, seed=self.options.seed)
+            for number in numbers:
+                found = counts.train(number, search)
                 name = f"{side}.{number}.classes"
                 found.save(self.work / name)
                 files.append(name)
                 means[name] = found.mean
-                self.progress("classes", len(means), 2 * len(self.options.classes))
+                self.progress("classes", len(means), 2 * len(numbers))
             # For features that look at the most frequent words.
             write_text(self.work / f"{side}.words", [f"{word}\t{count}" for word, count in counts.frequent()])
             files.append(f"{side}.words")
         return files, {"likelihood": means}
 
     def _maxent(self) -> Made:
+        o = self.options
         classes = [self.work / f"{side}.{_MAXENT_CLASSES}.classes" for side in ("source", "target")]
-        report = maxent.train(
-            self.work / _COUNTS, (classes[0], classes[1]), self.work / "rules", drop_counts=True, seed=self.options.seed
-        )
+        given = (self.work / _COUNTS, (classes[0], classes[1]), self.work / "rules")
+        report = maxent.train(*given, o.maxent, drop_counts=True, seed=o.seed)
         return ["rules"], asdict(report)
 
 

@@ -53,10 +53,10 @@ class Workshop:
     `old` are files of `out` that an earlier result has there: they go when the new result is ready, not before.
     """
 
-    def __init__(self, out: Path, key: str, *, old: Sequence[str] = (), fresh: bool = False) -> None:
+    def __init__(self, out: Path, key: str, *, old: Sequence[str] = (), overwrite: bool = False) -> None:
         self.out, self.work = out, out / _WORK
         self.steps: list[Step] = []
-        self._key, self._old, self._fresh = key, old, fresh
+        self._key, self._old, self._overwrite = key, old, overwrite
         self._state: dict[str, Any] = {}
         self._new = not out.exists()
         self._lock: IO[str] | None = None
@@ -101,13 +101,13 @@ class Workshop:
         """Takes up the notes of an earlier run, or starts anew."""
         state = self.work / _STATE
         found = json.loads(state.read_text(encoding="utf-8")) if state.exists() else None
-        if found is not None and found["key"] == self._key and not self._fresh:
+        if found is not None and found["key"] == self._key and not self._overwrite:
             self._state = found
             return
-        if found is not None and not self._fresh:
+        if found is not None and not self._overwrite:
             raise InputError(
-                f"{self.out}: holds the beginning of a run with other inputs or options; use --fresh to throw it away,"
-                " or another folder",
+                f"{self.out}: holds the beginning of a run with other inputs or options; use --overwrite to throw it"
+                " away, or another folder",
                 str(self.out),
             )
         old = [*self._old, *(found["old"] if found else ())]

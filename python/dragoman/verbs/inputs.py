@@ -24,8 +24,8 @@ __all__ = [
     "paths_of",
     "references_of",
     "tuner_of",
-    "where",
     "weights_of",
+    "where",
 ]
 
 

@@ -10,11 +10,12 @@ from typing import Any, Literal
 import numpy as np
 
 from dragoman import significance
+from dragoman.common import Seeded
 from dragoman.errors import InputError, OptionError
 from dragoman.files import read_numbers
 from dragoman.metrics import External
 from dragoman.metrics.format import digits
-from dragoman.options import check, made, option
+from dragoman.options import made, option
 from dragoman.tables import table
 from dragoman.types import F64, Hypotheses, Metric, Texts
 from dragoman.verbs.inputs import is_path, lines_of, metric_of, needs_references, references_of, where
@@ -24,20 +25,16 @@ __all__ = ["CompareOptions", "Comparison", "Score", "ScoreOptions", "Scores", "c
 Output = str | PathLike[str] | Sequence[str] | Texts
 
 
-@dataclass(frozen=True, slots=True)
-class ScoreOptions:
+@dataclass(frozen=True)
+class ScoreOptions(Seeded):
     """How translations are scored."""
 
     confidence: bool = option(False, help="Add the 95 % bootstrap interval of each score.")
     samples: int = option(1000, help="Resamples of the bootstrap.", min=1)
-    seed: int = option(0, help="Seed of everything random.", min=0)
-
-    def __post_init__(self) -> None:
-        check(self)
 
 
-@dataclass(frozen=True, slots=True)
-class CompareOptions:
+@dataclass(frozen=True)
+class CompareOptions(Seeded):
     """How systems are compared."""
 
     test: Literal["permutation", "bootstrap", "randomisation"] | None = option(
@@ -46,10 +43,6 @@ class CompareOptions:
         usual="permutation; with several runs of a system, randomisation",
     )
     samples: int = option(10_000, help="Resamples of the test.", min=1)
-    seed: int = option(0, help="Seed of everything random.", min=0)
-
-    def __post_init__(self) -> None:
-        check(self)
 
 
 @dataclass(frozen=True, slots=True)

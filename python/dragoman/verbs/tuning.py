@@ -15,6 +15,7 @@ from typing import Any, Literal, Protocol
 
 from dragoman import curves, registry, weights
 from dragoman._core import parse_size, set_threads
+from dragoman.common import Seeded, Threaded
 from dragoman.decoder import Decoder, DecoderSource, Search
 from dragoman.engine import engine_of
 from dragoman.errors import InputError, OptionError
@@ -51,8 +52,8 @@ def _size(text: str) -> None:
     parse_size(text)
 
 
-@dataclass(frozen=True, slots=True)
-class TuneOptions:
+@dataclass(frozen=True)
+class TuneOptions(Threaded, Seeded):
     """How weights are tuned, besides the tuner's own options."""
 
     fix: tuple[str, ...] = option((), help="Features whose weights stay as they start.", metavar="NAME")
@@ -87,9 +88,7 @@ class TuneOptions:
         valid=_size,
     )
     allow_missing: bool = option(False, help="With lists: tune on, though some sentences have no candidate at all.")
-    threads: int | None = option(None, help="Threads to use.", min=1, usual="all cores")
     engine: str = option("threads", help="Who does the work: threads, processes, or one of yours, FILE.py:NAME.")
-    seed: int = option(0, help="Seed of everything random.", min=0)
 
     def __post_init__(self) -> None:
         check(self)
