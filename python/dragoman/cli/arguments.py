@@ -15,7 +15,7 @@ from dragoman.cli.messages import messages
 from dragoman.errors import InputError
 from dragoman.options import closest
 
-__all__ = ["Command", "Commands", "as_json", "metrics_option", "refs_option", "samples_option", "seed_option"]
+__all__ = ["COMMON", "Command", "Commands", "as_json", "metrics_option", "refs_option", "seed_option"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -83,8 +83,8 @@ class Command(click.Command):
             if record is not None:
                 section = getattr(param, "section", "") or "Options"
                 sections.setdefault(section, []).append(record)
-        last = sections.pop(_EVERYWHERE, [])
-        for title, rows in [*sections.items(), (_EVERYWHERE, last)]:
+        last = sections.pop(COMMON, [])
+        for title, rows in [*sections.items(), (COMMON, last)]:
             if rows:
                 with formatter.section(title):
                     formatter.write_dl(rows)
@@ -104,13 +104,13 @@ class Commands(click.Group):
         return super().resolve_command(ctx, args)
 
 
-_EVERYWHERE = "Every command"
+COMMON = "Every command"
 
 
 class _Common(click.Option):
     """An option that every command has."""
 
-    section = _EVERYWHERE
+    section = COMMON
 
 
 def _everywhere() -> list[click.Parameter]:
@@ -237,21 +237,10 @@ metrics_option = click.option(
     metavar="METRIC...",
     default=("bleu", "chrf"),
     show_default="bleu chrf",
-    help="bleu, chrf, ter, wer, external:COLUMN or FILE.py:NAME, with options after a colon: "
-    "bleu:tokenize=none,lowercase; `dragoman options metric` lists them.",
+    help="Metrics: bleu, chrf, ter, wer, external:COLUMN, a sum such as 0.5*bleu+0.5*chrf, or FILE.py:NAME; options "
+    "after a colon: bleu:tokenize=none,lowercase. `dragoman options metric` lists them.",
 )
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON for programs instead of a table.")
 seed_option = click.option(
     "--seed", default=0, show_default=True, type=click.IntRange(min=0), metavar="N", help="Seed of everything random."
 )
-
-
-def samples_option(default: int) -> Callable[[F], F]:
-    """How many resamples a test draws."""
-    return click.option(
-        "--samples",
-        default=default,
-        show_default=True,
-        type=click.IntRange(min=1),
-        help="Number of resamples.",
-    )

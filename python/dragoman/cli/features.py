@@ -15,7 +15,15 @@ from dragoman import weights as files
 from dragoman.analysis import Overlap, Usage, contrast, overlap, rivals, rules_with
 from dragoman.cli.arguments import Command, as_json
 from dragoman.cli.declared import takes
-from dragoman.cli.file_options import limit_option, model_option, out_option, src_option, text_option, weights_option
+from dragoman.cli.file_options import (
+    features_option,
+    limit_option,
+    model_option,
+    out_option,
+    src_option,
+    text_option,
+    weights_option,
+)
 from dragoman.cli.messages import messages
 from dragoman.cli.progress import counter
 from dragoman.cli.rules import open_tables
@@ -75,9 +83,7 @@ def _decoding(command: Callable[..., Any]) -> Callable[..., Any]:
             help="Candidates of each sentence.",
         ),
         weights_option("Other weights than the model's own."),
-        click.option(
-            "--features", "sets", metavar="SETS", help="Sets besides the model's own: pt,al,lo.  [default: none]"
-        ),
+        features_option(),
         model_option("Translate text with this model.", metavar="FOLDER"),
     ):
         command = option(command)
@@ -94,7 +100,7 @@ def stat(
     lists: tuple[str, ...],
     src: str | None,
     model: str | None,
-    sets: str | None,
+    features: str | None,
     weights: str | None,
     size: int,
     limit: int,
@@ -108,7 +114,7 @@ def stat(
     """
     if bool(lists) == (src is not None) or (src is None) != (model is None):
         raise click.UsageError("expected either --nbest, or --model and --src")
-    usage = _of_lists(lists) if lists else _of_text(str(model), str(src), sets, weights, size)
+    usage = _of_lists(lists) if lists else _of_text(str(model), str(src), features, weights, size)
     made, most = usage.sets(), files.top(usage.weights(), limit, "*:*")
     if as_json:
         facts = {"sentences": usage.sentences, "candidates": usage.candidates, "sets": [asdict(one) for one in made]}
@@ -145,10 +151,10 @@ def _of_lists(lists: Sequence[str]) -> Usage:
     return usage
 
 
-def _of_text(model: str, src: str, sets: str | None, weights: str | None, size: int) -> Usage:
+def _of_text(model: str, src: str, features: str | None, weights: str | None, size: int) -> Usage:
     usage = Usage()
     given = files.load(weights) if weights else None
-    decoder = Decoder(model, features=sets, weights=given)
+    decoder = Decoder(model, features=features, weights=given)
     lines = read_text(Path(src)).to_list()
     with counter("sentences") as tick:
         for start in range(0, len(lines), 256):
@@ -169,7 +175,7 @@ def overlap_(
     second: str,
     lists: bool,
     model: str | None,
-    sets: str | None,
+    features: str | None,
     weights: str | None,
     size: int,
     as_json: bool,
@@ -189,7 +195,7 @@ def overlap_(
     def read(path: str) -> Weights:
         if lists:
             return _of_lists([path]).weights()
-        return _of_text(model, path, sets, weights, size).weights() if model else files.load(path)
+        return _of_text(model, path, features, weights, size).weights() if model else files.load(path)
 
     made = overlap(read(first), read(second))
     if as_json:

@@ -7,7 +7,24 @@ from typing import Any, TypeVar
 
 import click
 
-__all__ = ["limit_option", "model_option", "out_option", "src_option", "text_option", "tgt_option", "weights_option"]
+from dragoman.cli.declared import Named, takes
+from dragoman.common import Threaded
+
+__all__ = [
+    "features_option",
+    "limit_option",
+    "metric_option",
+    "model_option",
+    "moses_ini_option",
+    "out_option",
+    "overwrite_option",
+    "src_option",
+    "text_option",
+    "tgt_option",
+    "threads_option",
+    "tokenized_option",
+    "weights_option",
+]
 
 F = TypeVar("F", bound=Callable[..., Any])
 _SOURCE, _TARGET = "Source text, tokenised, a sentence a line.", "Target text, a line for each source line."
@@ -28,10 +45,11 @@ def tgt_option(help: str = _TARGET, *, required: bool = True, several: bool = Fa
 
 
 def out_option(help: str, *, default: str | None = None, metavar: str = "FILE") -> Callable[[F], F]:
-    """Where the result goes; it must be said unless there is a default."""
+    """Where the result goes; it must be said unless there is a default, or the help names one that depends."""
     shown = "standard output" if default == "-" else default is not None
+    required = default is None and "[default: " not in help
     return click.option(
-        "--out", "-o", required=default is None, default=default, show_default=shown, metavar=metavar, help=help
+        "--out", "-o", required=required, default=default, show_default=shown, metavar=metavar, help=help
     )
 
 
@@ -55,9 +73,41 @@ def text_option(
     )  # fmt: skip
 
 
-def weights_option(help: str, *, several: bool = False) -> Callable[[F], F]:
+def weights_option(help: str, *, several: bool = False, required: bool = False) -> Callable[[F], F]:
     """Files of weights."""
-    return click.option("--weights", multiple=several, metavar=_metavar("FILE", several), help=help)
+    metavar = _metavar("FILE", several)
+    return click.option("--weights", "-w", required=required, multiple=several, metavar=metavar, help=help)
+
+
+def features_option(prefix: str = "") -> Callable[[F], F]:
+    """Feature sets besides those of a model."""
+    about = f"{prefix}Feature sets besides the model's own: pt,al,lo, sparse-hrm:words=80,classes=50+20, or of yours "
+    return click.option("--features", metavar="SETS", help=f"{about}mine.py:Lengths.  [default: none]")
+
+
+def tokenized_option(help: str) -> Callable[[F], F]:
+    """Whether text is as the model has it."""
+    return click.option("--tokenized", is_flag=True, help=help)
+
+
+def overwrite_option(help: str) -> Callable[[F], F]:
+    """Whether what is there may be replaced."""
+    return click.option("--overwrite", is_flag=True, help=help)
+
+
+def moses_ini_option(help: str, *, required: bool = False) -> Callable[[F], F]:
+    """A Moses system."""
+    return click.option("--moses-ini", required=required, metavar="FILE", help=help)
+
+
+def threads_option(command: F) -> F:
+    """How many threads work."""
+    return takes(Threaded, into="threaded")(command)
+
+
+def metric_option(help: str) -> Callable[[F], F]:
+    """One metric."""
+    return click.option("--metric", "-m", type=Named("metric"), metavar="METRIC", help=help)
 
 
 def limit_option(default: int, help: str) -> Callable[[F], F]:

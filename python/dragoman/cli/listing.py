@@ -12,7 +12,7 @@ from dragoman.cli.show import print_json, print_table
 from dragoman.errors import OptionError
 from dragoman.options import closest, options_of
 
-__all__ = ["options"]
+__all__ = ["options", "options_of_name"]
 
 
 @click.command(cls=Command)
@@ -37,7 +37,7 @@ def options(kind: str | None, name: str | None, as_json: bool) -> None:
     wanted = next((k for k in registry.KINDS if kind in {k, k + "s", k.replace(" ", "-")}), None)
     if wanted is None:
         raise OptionError(f"unknown kind `{kind}`; {closest(kind, registry.KINDS)}")
-    found = {n: _options(wanted, n) for n in ([name] if name else registry.names(wanted))}
+    found = {n: options_of_name(wanted, n) for n in ([name] if name else registry.names(wanted))}
     if as_json:
         print_json(found)
         return
@@ -47,7 +47,8 @@ def options(kind: str | None, name: str | None, as_json: bool) -> None:
         print_table(["  option", "default", "range", "meaning"], table or [["  (none)", "", "", ""]], left=4)
 
 
-def _options(kind: str, name: str) -> list[dict[str, Any]]:
+def options_of_name(kind: str, name: str) -> list[dict[str, Any]]:
+    """The options of something by name, with the values that its prototype has."""
     if registry.KINDS[kind].factory:
         registry.find(kind, name)
         return []

@@ -9,7 +9,7 @@ import click
 
 from dragoman.cli.arguments import Command, as_json
 from dragoman.cli.declared import takes
-from dragoman.cli.file_options import out_option, src_option, tgt_option
+from dragoman.cli.file_options import out_option, overwrite_option, src_option, tgt_option
 from dragoman.cli.progress import tasks
 from dragoman.cli.show import print_json, print_table
 from dragoman.training import Options, Trained
@@ -22,7 +22,7 @@ __all__ = ["train"]
 @src_option("Source text, one sentence a line.")
 @tgt_option("Target text, line by line its translation.")
 @out_option("The model to make.", metavar="FOLDER")
-@click.option("--overwrite", is_flag=True, help="Replace the model, or the beginning of one, that --out holds.")
+@overwrite_option("Replace the model, or the beginning of one, that --out holds.")
 @takes(Options, into="options")
 @as_json
 def train(src: str, tgt: str, out: str, overwrite: bool, options: dict[str, Any], as_json: bool) -> None:

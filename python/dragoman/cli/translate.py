@@ -20,6 +20,15 @@ from dragoman import nbest
 from dragoman.cli import mcmc
 from dragoman.cli.arguments import Command, as_json
 from dragoman.cli.declared import Named, takes
+from dragoman.cli.file_options import (
+    features_option,
+    model_option,
+    moses_ini_option,
+    out_option,
+    threads_option,
+    tokenized_option,
+    weights_option,
+)
 from dragoman.cli.messages import messages
 from dragoman.cli.progress import counter
 from dragoman.cli.show import print_json, print_table
@@ -48,24 +57,17 @@ class _Line(msgspec.Struct, forbid_unknown_fields=True):
 
 
 @click.command(cls=Command, was={"--own": "--features FILE.py:NAME", "--size": "--nbest"})
-@click.option("--model", "folder", metavar="FOLDER", help="A model that `dragoman train` made.")
-@click.option("--moses-ini", metavar="FILE", help="A Moses system instead; it is converted once and kept in a cache.")
-@click.option("--weights", "weights_file", metavar="FILE", help="Other weights than the model's own.")
-@click.option(
-    "--features",
-    metavar="SETS",
-    help="Feature sets besides the model's own, e.g. pt,al,lo, sparse-hrm:words=80,classes=50+20, or of yours "
-    "mine.py:Lengths.",
-)
+@model_option("A model that `dragoman train` or `dragoman tune` made.", metavar="FOLDER")
+@moses_ini_option("A Moses system instead; it is converted once and kept in a cache.")
+@weights_option("Other weights than the model's own.")
+@features_option()
 @click.option("--input", "source", default="-", metavar="FILE", help="Text, one sentence a line.  [default: stdin]")
 @click.option("--output", default="-", metavar="FILE", help="Where translations go.  [default: stdout]")
 @click.option(
     "--jsonl", is_flag=True, help='Input lines are {"text": ..., "given": [[0, 1, "a"]], "walls": [], "zones": []}.'
 )
-@click.option("--tokenized", is_flag=True, help="Text is tokenised and cased, on both sides, as the model has it.")
-@click.option(
-    "--threads", type=click.IntRange(min=1), metavar="N", help="Threads to use.  [default: all cores; at least 1]"
-)
+@tokenized_option("Text is tokenised and cased, on both sides, as the model has it.")
+@threads_option
 @click.option(
     "--nbest",
     "size",
@@ -86,10 +88,19 @@ class _Line(msgspec.Struct, forbid_unknown_fields=True):
     "--target", metavar="FILE", help="Find the best derivation of these targets; an empty line where there is none."
 )
 @click.option(
-    "--mbr", "mbr_metric", type=Named("metric"), metavar="METRIC", help="Minimum Bayes risk over the n-best list: bleu."
+    "--mbr",
+    "mbr_metric",
+    type=Named("metric"),
+    metavar="METRIC",
+    help="Choose by minimum Bayes risk over the n-best list, e.g. bleu.  [default: none]",
 )
 @click.option(
-    "--mbr-scale", default=1.0, show_default=True, metavar="X", help="Sharpness of the belief in model scores."
+    "--mbr-scale",
+    default=1.0,
+    show_default=True,
+    type=click.FloatRange(min=0),
+    metavar="X",
+    help="Sharpness of the belief in model scores.",
 )
 @click.option("--explain", is_flag=True, help="Show the derivation of each sentence, what features add, alternatives.")
 @takes(Search, into="search", section="Search", without=["memory"])
@@ -99,28 +110,28 @@ class _Line(msgspec.Struct, forbid_unknown_fields=True):
     type=click.Choice(["beam", "mcmc"]),
     default="beam",
     show_default=True,
-    help="beam, or sampling: annealed to the best derivation, or with --mbr at one temperature.",
+    help="How to search: beam, or sampling, annealed to the best derivation, or with --mbr at one temperature.",
 )
 @takes(Sampling, into="plan", section="Sampling, with --search mcmc", only=mcmc.PLAN)
-@click.option("--documents", metavar="FILE", help="mcmc: the name of each line's document, for --text-feature.")
+@click.option("--documents", metavar="FILE", help="With mcmc: the name of each line's document, for --text-feature.")
 @click.option(
     "--text-feature",
     "text_features",
     multiple=True,
-    metavar="SPEC",
-    help="mcmc: a feature of whole texts, as file.py:object=weight or module:object=weight.",
+    metavar="FILE.py:NAME=WEIGHT",
+    help="With mcmc: a feature of whole texts, or module:NAME=WEIGHT.  [default: none]",
 )
 @as_json
 def translate(
-    folder: str | None,
+    model: str | None,
     moses_ini: str | None,
-    weights_file: str | None,
+    weights: str | None,
     features: str | None,
     source: str,
     output: str,
     jsonl: bool,
     tokenized: bool,
-    threads: int | None,
+    threaded: dict[str, Any],
     size: int,
     nbest_out: str | None,
     all_derivations: bool,
@@ -154,14 +165,14 @@ def translate(
     if as_json and not explain:
         raise click.UsageError("--json shows explanations: it goes with --explain")
     by_sampling = mcmc.asked(search_name, plan, sampling, {**modes, "--jsonl": jsonl, "--unknown": unknown})
-    if (folder is None) == (moses_ini is None):
+    if (model is None) == (moses_ini is None):
         raise click.UsageError("expected either --model or --moses-ini")
-    model = load(folder or str(moses_ini), weights=weights_file, features=features, threads=threads, **search)
-    decoder = model.decoder
+    loaded = load(model or str(moses_ini), weights=weights, features=features, **threaded, **search)
+    decoder = loaded.decoder
     plain = not (tokenized or jsonl or target or decoder.search.markup)
     if explain:
         for line, constraints in _jsonl(source) if jsonl else ((line, None) for line in _lines(source)):
-            _show(model.explain(line, tokenized=not plain, constraints=constraints), as_json)
+            _show(loaded.explain(line, tokenized=not plain, constraints=constraints), as_json)
         return
     lines = _prepared(decoder, _lines(source)) if plain else _lines(source)
     items = _jsonl(source) if jsonl else ((line, None) for line in lines)
@@ -387,8 +398,8 @@ def verify(folder: str) -> None:
 
 
 @model.command("import", cls=Command)
-@click.option("--moses-ini", required=True, metavar="FILE", help="The Moses system.")
-@click.option("--out", required=True, metavar="FOLDER", help="The model to write.")
+@moses_ini_option("The Moses system.", required=True)
+@out_option("The model to write.", metavar="FOLDER")
 def import_moses(moses_ini: str, out: str) -> None:
     """Turn a Moses system into a model folder: tables, language models, weights and settings."""
     made = convert(moses_ini, out)

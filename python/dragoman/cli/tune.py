@@ -10,11 +10,21 @@ from typing import Any
 import click
 import numpy as np
 
-from dragoman import curves, nbest, weights
+from dragoman import curves, nbest
 from dragoman._core import names_find
 from dragoman.cli.arguments import Command, as_json, refs_option
 from dragoman.cli.course import watching
 from dragoman.cli.declared import Named, takes
+from dragoman.cli.file_options import (
+    features_option,
+    metric_option,
+    model_option,
+    out_option,
+    overwrite_option,
+    src_option,
+    tokenized_option,
+    weights_option,
+)
 from dragoman.cli.messages import messages
 from dragoman.cli.progress import steps
 from dragoman.cli.show import print_json
@@ -25,6 +35,7 @@ from dragoman.types import Candidates, Metric, Names, Weights
 from dragoman.verbs import TuneOptions
 from dragoman.verbs import tune as find_weights
 from dragoman.verbs.tuning import SEARCH_OPTIONS
+from dragoman.weights import load as load_weights
 
 __all__ = ["rerank", "tune"]
 
@@ -60,32 +71,23 @@ class _Watcher:
 
 @click.command(cls=Command, was=_WAS)
 @_nbest_option(required=False)
-@click.option("--model", metavar="FOLDER", help="Tune this model's own decoder instead of fixed lists.")
-@click.option("--src", metavar="FILE", help="With --model: the source text of --refs.")
+@model_option("Tune this model's own decoder instead of fixed lists.", metavar="FOLDER")
+@src_option("With --model: the source text of --refs.", required=False)
 @refs_option
-@click.option(
-    "--metric",
-    "-m",
-    type=Named("metric"),
-    metavar="METRIC",
-    help="What to maximise, as for `dragoman score`.  [default: bleu; with --model bleu:tokenize=none]",
-)
+@metric_option("What to maximise, as for `dragoman score`.  [default: bleu; with --model bleu:tokenize=none]")
 @click.option(
     "--tuner",
     "-t",
     type=Named("tuner"),
     metavar="TUNER",
-    help="mert, smooth-mert, pro, mira, kbmira, adagrad, phrasal, risk, with --model lattice-mira or samplerank, or "
-    "FILE.py:NAME; options after a colon: mert:starts=5,l2=0.1. `dragoman options tuner` lists them.  [default: mert; "
+    help="The tuner: mert, smooth-mert, pro, mira, kbmira, adagrad, phrasal, risk, with --model lattice-mira or "
+    "samplerank, or FILE.py:NAME; options after a colon: mert:starts=5,l2=0.1. `dragoman options tuner` lists them.  [default: mert; "
     "with --model smooth-mert, or adagrad if there are --features]",
 )
-@click.option(
-    "--out",
-    "-o",
-    metavar="FILE",
-    help="Where the weights go; with --model a folder for all of the run.  [default: weights.toml; with --model tuned]",
+@out_option(
+    "Where the weights go; with --model a folder for all of the run.  [default: weights.toml; with --model tuned]"
 )
-@click.option("--overwrite", is_flag=True, help="Replace another run that --out holds, or start this one anew.")
+@overwrite_option("Replace another run that --out holds, or start this one anew.")
 @click.option(
     "--held-out",
     multiple=True,
@@ -101,10 +103,8 @@ class _Watcher:
     help="Start weights: a file, `ones`, `fit` (those that made the list), or `auto` (fit if it can, else ones); with "
     "--model a file, or `auto`, the model's own.",
 )
-@click.option("--features", metavar="SETS", help="With --model: feature sets to add, e.g. pt,al,lo or mine.py:Lengths.")
-@click.option(
-    "--tokenized", is_flag=True, help="With --model: all texts are tokenised and cased, as the model has them."
-)
+@features_option("With --model. ")
+@tokenized_option("With --model: all texts are tokenised and cased, as the model has them.")
 @takes(TuneOptions, into="options")
 @click.option("--trace", metavar="FILE", help="Write a JSON line for each step.")
 @click.option(
@@ -187,11 +187,9 @@ def _held_out(given: tuple[str, ...], modelled: bool) -> Any:
 
 @click.command(cls=Command)
 @_nbest_option(required=True)
-@click.option("--weights", "-w", "file", required=True, metavar="FILE", help="Weights, as `dragoman tune` writes them.")
-@click.option(
-    "--out", "-o", default="-", metavar="FILE", help="Where the best candidates go.  [default: standard output]"
-)
-def rerank(lists: tuple[str, ...], file: str, out: str) -> None:
+@weights_option("Weights, as `dragoman tune` writes them.", required=True)
+@out_option("Where the best candidates go.", default="-")
+def rerank(lists: tuple[str, ...], weights: str, out: str) -> None:
     """Choose the best candidate of each sentence under given weights.
 
     \b
@@ -200,7 +198,8 @@ def rerank(lists: tuple[str, ...], file: str, out: str) -> None:
     Line i of the output is the best candidate of the sentence with id i (of the i-th sentence, where ids are words);
     a sentence without candidates gets an empty line.
     """
-    found = weights.load(file)
+    file = weights
+    found = load_weights(file)
     names_ = Names()
     candidates = nbest.join([nbest.read(path, names=names_) for path in lists])
     names = candidates.features.names
