@@ -123,6 +123,21 @@ def test_each_is_declared_once(capsys: pytest.CaptureFixture[str]) -> None:
         )
 
 
+def test_names_are_completed() -> None:
+    found = {called(value): value for value in OPTIONS}
+    for name, start, names in (
+        ("clean --tokenizer", "m", {"moses"}),
+        ("train --tokenizer", "c", {"char"}),
+        ("tokenize --tokenizer", "m", {"moses"}),
+        ("features tags --tagger", "", {"de", "en", "nl"}),
+        ("train --smoothing", "g", {"good-turing"}),
+        ("rules extract --reordering", "", {"wbe", "phrase", "hier"}),
+    ):
+        path, wanted = found[name]
+        context = click.Context(dict(COMMANDS)[path])
+        assert {item.value for item in wanted.type.shell_complete(context, wanted, start)} == names
+
+
 VALUES = {"memory": "16M", "languages": "de", "columns": "2"}
 """Values of options that are more than their types."""
 

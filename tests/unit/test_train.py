@@ -508,3 +508,8 @@ def test_the_command_prints_what_it_did(pair: Pair, tmp_path: Path, cli: Cli) ->
     for old, new in (("--length", "--max-phrase-length"), ("--fresh", "--overwrite"), ("--longest", "--max-words")):
         code, _, err = cli(*arguments, old, 3)
         assert code == 2 and f"{old} is called {new} now" in err
+        (tmp_path / "old.toml").write_text(f"seed = 1\n{old[2:]} = 3\n")
+        code, _, err = cli("train", "--config", tmp_path / "old.toml")
+        assert code == 1 and f"old.toml:2: unknown option `{old[2:]}`; it is called {new[2:]} now" in err
+    with pytest.raises(OptionError, match="`fresh` is called `overwrite` now"):
+        train(*pair, tmp_path / "m", fresh=True)

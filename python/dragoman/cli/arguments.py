@@ -145,8 +145,9 @@ def _configure(ctx: click.Context, _param: click.Parameter, path: str | None) ->
         found: click.Parameter | None = options.get(name) or arguments.get(key)
         if found is None:
             line = _line_of(Path(path), key)
-            known = [*options, *arguments]
-            raise InputError(f"{path}:{line}: unknown option `{key}`; {closest(name, known)}", path, line)
+            now = ctx.command._now(f"--{name}") if isinstance(ctx.command, Command) else None
+            hint = f"it is called {now[2:]} now" if now else closest(name, [*options, *arguments])
+            raise InputError(f"{path}:{line}: unknown option `{key}`; {hint}", path, line)
         defaults[str(found.name)] = _spec(value) if isinstance(value, dict) else value
     ctx.default_map = {**defaults, **(ctx.default_map or {})}
     return path

@@ -20,9 +20,6 @@ EVERY = 30.0
 @contextmanager
 def _lines(look: Callable[[], str]) -> Iterator[None]:
     """Says now and then how far the work is, where there is no terminal; nothing while there is nothing to say."""
-    if messages.quiet:
-        yield
-        return
     began, ended = time.monotonic(), threading.Event()
 
     def tell() -> None:

@@ -148,6 +148,8 @@ def train(
     its inputs and options, is continued; a model that the same run made is given back. Anything else is refused, unless
     `overwrite` replaces a model or the beginning of one.
     """
+    if "fresh" in changes:
+        raise OptionError("`fresh` is called `overwrite` now")
     o, folder = made(Options, changes, base=options), Path(out)
     inputs = _inputs(Path(source), Path(target), o)
     key = _key(inputs, o)
