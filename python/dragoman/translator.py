@@ -332,7 +332,7 @@ class Translator:
 
         def prepared() -> Iterator[str | tuple[str, Constraints]]:
             for item in text:
-                line, wanted = (item, None) if isinstance(item, str) else item
+                line, wanted = item if isinstance(item, tuple) and len(item) == 2 else (item, None)
                 ready = self._before([_one(line)], tokenized)[0]
                 under_way.append(_Line(line, ready, wanted))
                 yield ready if wanted is None else (ready, wanted)

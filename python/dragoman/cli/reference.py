@@ -19,9 +19,9 @@ def page() -> str:
     lines = [
         "# Reference",
         "",
-        "Made from the declarations of the options (`make golden` writes it anew). Commands take their options from the",
-        "command line or from a TOML file (`--config FILE`), by the same names; `--print-config` prints such a file.",
-        "Metrics, tuners and feature sets take theirs after a colon: `mert:starts=5,l2=0.1`.",
+        "Made from the declarations of the options; `make golden` writes it anew. Commands take their options from the",
+        "command line or from a TOML file (`--config`), by the same names; `--print-config` prints such a file. Metrics,",
+        "tuners and feature sets take theirs after a colon: `mert:starts=5,l2=0.1`.",
         "",
         "## Commands",
         "",

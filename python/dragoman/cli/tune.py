@@ -81,8 +81,8 @@ class _Watcher:
     type=Named("tuner"),
     metavar="TUNER",
     help="The tuner: mert, smooth-mert, pro, mira, kbmira, adagrad, phrasal, risk, with --model lattice-mira or "
-    "samplerank, or FILE.py:NAME; options after a colon: mert:starts=5,l2=0.1. `dragoman options tuner` lists them.  [default: mert; "
-    "with --model smooth-mert, or adagrad if there are --features]",
+    "samplerank, or FILE.py:NAME; options after a colon: mert:starts=5,l2=0.1. `dragoman options tuner` lists them.  "
+    "[default: mert; with --model smooth-mert, or adagrad if there are --features]",
 )
 @out_option(
     "Where the weights go; with --model a folder for all of the run.  [default: weights.toml; with --model tuned]"
