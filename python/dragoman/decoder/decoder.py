@@ -116,6 +116,8 @@ class Decoder:
         return _received, (sent(self.model, self._extra), self.search, weights, self.threads)
 
     def __enter__(self) -> Self:
+        if self._opened is None:
+            raise self._closed()
         return self
 
     def __exit__(self, *_: object) -> None:
