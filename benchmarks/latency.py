@@ -1,11 +1,11 @@
 """One sentence at a time: what it waits for, alone and among many threads. Prints JSON.
 
-`load` is the time to open the model in a fresh process whose modules are imported (`import`), `first` that of the first
-sentence after it; both are medians of several processes. `single` are calls with one line, `batch` is one call with all of
-them, both on one thread and on the same lines, in turn; `ratio` is the processor time of the former over the latter.
-`threads` has 16 Python threads that call with one line each, beside one call with two threads, in turn: lines per second,
-the ratio of these (at least 0.95 is the aim), processor time for each line, and the growth of memory. On a busy machine compare
-processor times.
+`load` is the time to open the model in a fresh process whose modules are imported (`import`), `first` that of the
+first sentence after it; all are medians of several processes. `single` are calls with one line, `batch` is one call
+with all of them, both on one thread and on the same short lines, in turn; `ratio` is the processor time of the
+former over the latter. `threads` has 16 Python threads that call with one line each, beside one call with two
+threads, in turn: lines per second, the ratio of these (at least 0.95 is the aim), processor time for each line, and
+memory before and after. On a busy machine compare processor times.
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ from pathlib import Path
 from typing import Any
 
 import _multi30k
-
 from dragoman.decoder import Decoder
 
 WORDS = 12

@@ -122,7 +122,7 @@ def test_a_closed_decoder_says_so(folder: Path) -> None:
         lambda: source.candidates([0], weights),
         lambda: source.lattices([0], weights),
         lambda: source.best(weights),
-        lambda: decoder.__enter__(),
+        decoder.__enter__,
     ]
     for call in calls:
         with pytest.raises(OptionError, match=r"the decoder of .* is closed: open it anew"):
@@ -183,16 +183,21 @@ def test_a_minute_of_many_threads(data: Path, tmp_path: Path) -> None:
                 wrong.append(place)
             done[number] += 1
 
-    def resident() -> int:
-        return int(STATM.read_text().split()[1])
+    def resident(seconds: float) -> int:
+        """The most pages that were seen in use in that time."""
+        end, most = time.monotonic() + seconds, 0
+        while time.monotonic() < end:
+            most = max(most, int(STATM.read_text().split()[1]))
+            time.sleep(0.1)
+        return most
 
     workers = [threading.Thread(target=work, args=(number,)) for number in range(MANY)]
     for worker in workers:
         worker.start()
-    time.sleep(20)  # until all threads have met their longest sentences
-    early = max(resident() for _ in range(50) if time.sleep(0.1) is None)
+    early = resident(25)  # all threads have met the longest sentences
+    late = resident(until - time.monotonic())
     for worker in workers:
         worker.join()
     assert not wrong
     assert min(done) > 0
-    assert resident() <= early * 1.05, "memory grows"
+    assert late <= early * 1.05, "memory grows"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -29,7 +30,7 @@ class Broken:
     name = "Broken"
     names = ("Zero",)
 
-    def score(self, options: Options) -> object:
+    def score(self, options: Options) -> Any:
         return np.zeros((len(options), 1)), Sparse(np.array([0]), ["Broken:\ud800"], np.ones(1))
 
 
