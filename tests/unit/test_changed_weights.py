@@ -115,7 +115,7 @@ def test_the_decoder_finds_what_weights_made_anew_find(folder: Path, own: bool) 
             columns = rng.choice(len(names), min(12, len(names)), replace=False).astype(np.uint32)
             values = rng.normal(size=len(columns)) * rng.integers(0, 2, len(columns)) * 0.4
             weights = weights.changed(columns, values)
-        assert decoder._changed(weights) is not None, "no weights are made anew"
+        assert decoder._changed(decoder._system, weights) is not None, "no weights are made anew"
         kept.append((weights, listed(decoder, weights)))
     for known, lists in kept:
         assert listed(decoder, known) == lists, "earlier weights are what they were"

@@ -8,7 +8,7 @@ use dragoman_base::{Error, Names, Result};
 use dragoman_rules::Table;
 use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, RwLock};
+use std::sync::{Arc, RwLock, RwLockReadGuard};
 
 /// A rule table and how its target words are numbered in the system.
 pub struct RuleTable {
@@ -42,7 +42,7 @@ pub struct System {
     pub(crate) locals: Locals,
     sets: Vec<Set>,
     /// The set of each name that was looked at: one more than its number, 0 for none.
-    kinds: Mutex<Vec<u16>>,
+    kinds: RwLock<Vec<u16>>,
     /// How many weights there have been.
     epochs: AtomicU32,
 }
@@ -93,7 +93,7 @@ impl System {
             locals: Locals::new(locals, Arc::clone(&names), opened),
             names,
             sets,
-            kinds: Mutex::default(),
+            kinds: RwLock::default(),
             epochs: AtomicU32::new(1),
         })
     }
@@ -140,22 +140,15 @@ impl System {
 
     /// Gets weights ready; `given` are their names, the system's own unless told. Names of open sets are filed.
     pub fn weights(&self, given: Option<&Names>, values: &[f64]) -> Result<Weights> {
-        let mut own = self.names.write().expect("no panic while locked");
-        if given.is_some() {
-            // Only the first of many weights makes the table grow: the names of others are mostly the same.
-            let more = values.len().saturating_sub(own.len());
-            own.reserve(more);
-        }
+        let weigh: Vec<u32> = (0..values.len() as u32).filter(|&at| values[at as usize] != 0.0).collect();
+        let numbers = given.map(|names| self.numbers(names, &weigh)).transpose()?;
+        let own = self.names.read().expect("no panic while locked");
         let mut ready = vec![0.0; own.len()];
-        for (at, &value) in values.iter().enumerate().filter(|(_, value)| **value != 0.0) {
-            let id = match given {
-                None => at as u32,
-                Some(names) => self.number(&mut own, names.name(at as u32))?,
-            };
+        for (&id, &at) in numbers.as_ref().unwrap_or(&weigh).iter().zip(&weigh) {
             if ready.len() <= id as usize {
                 ready.resize(id as usize + 1, 0.0);
             }
-            ready[id as usize] = value as f32;
+            ready[id as usize] = values[at as usize] as f32;
         }
         let (kinds, epoch) = (self.kinds(&own, ready.len()), self.epochs.fetch_add(1, Ordering::Relaxed));
         let set = |id: u32| usize::from(kinds[id as usize]).checked_sub(1);
@@ -176,13 +169,34 @@ impl System {
 
     /// The sets of at least the first `count` names: a name is taken apart once, not for each of the weights that
     /// tuning tries.
-    fn kinds(&self, own: &Names, count: usize) -> MutexGuard<'_, Vec<u16>> {
-        let mut kinds = self.kinds.lock().expect("no panic while locked");
+    fn kinds(&self, own: &Names, count: usize) -> RwLockReadGuard<'_, Vec<u16>> {
+        let known = self.kinds.read().expect("no panic while locked");
+        if known.len() >= count {
+            return known;
+        }
+        drop(known);
+        let mut kinds = self.kinds.write().expect("no panic while locked");
         for next in kinds.len()..count {
             let set = if next < self.dense { None } else { self.set_of(own.name(next as u32)) };
             kinds.push(set.map_or(0, |set| set as u16 + 1));
         }
-        kinds
+        drop(kinds);
+        self.kinds.read().expect("no panic while locked")
+    }
+
+    /// The numbers of some names of another table, which are filed if their sets are open.
+    pub fn numbers(&self, names: &Names, ids: &[u32]) -> Result<Vec<u32>> {
+        let own = self.names.read().expect("no panic while locked");
+        // Mostly all of them are there, and whoever searches meanwhile need not wait.
+        if let Some(known) = ids.iter().map(|&id| own.get(names.name(id))).collect() {
+            return Ok(known);
+        }
+        drop(own);
+        let mut own = self.names.write().expect("no panic while locked");
+        // The first of many weights makes the table grow at once.
+        let more = ids.len().saturating_sub(own.len());
+        own.reserve(more);
+        ids.iter().map(|&id| self.number(&mut own, names.name(id))).collect()
     }
 
     /// The number of a name, which is filed if its set is open.
@@ -190,12 +204,6 @@ impl System {
         let open = self.set_of(name).is_some_and(|set| self.sets[set].open);
         let known = if open { Some(own.intern(name)) } else { own.get(name) };
         known.ok_or_else(|| Error::Invalid(format!("the model has no feature `{name}`")))
-    }
-
-    /// The numbers of some names of another table, which are filed if their sets are open.
-    pub fn numbers(&self, names: &Names, ids: &[u32]) -> Result<Vec<u32>> {
-        let mut own = self.names.write().expect("no panic while locked");
-        ids.iter().map(|&id| self.number(&mut own, names.name(id))).collect()
     }
 
     /// Files a list's own names: the system's number for each of its numbers.

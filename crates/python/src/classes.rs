@@ -2,6 +2,7 @@
 
 use crate::columns::Texts;
 use crate::errors::{invalid, to_py};
+use crate::text::Text;
 use crate::threads;
 use dragoman_base::{Error, Result};
 use dragoman_classes::{Classes, Counts, Found, Options, cluster, file};
@@ -161,8 +162,8 @@ impl ClassTable {
     }
 
     /// The class of a word, or None.
-    fn get(&self, word: &str) -> Option<u32> {
-        self.inner.get(word)
+    fn get(&self, word: Text) -> Option<u32> {
+        self.inner.get(&word)
     }
 
     /// A text with every word replaced by its class, unknown words by 1.

@@ -1,6 +1,7 @@
 //! Columns that Python sees: strings, interned names, sparse rows.
 
 use crate::errors::{invalid, to_py};
+use crate::text::Text;
 use crate::threads;
 use crate::weights::names_pack;
 use dragoman_base::{Names as BaseNames, Texts as BaseTexts, io, sparse};
@@ -34,7 +35,7 @@ fn position(index: isize, len: usize) -> PyResult<usize> {
 #[pymethods]
 impl Texts {
     #[new]
-    fn new(strings: Vec<PyBackedStr>) -> Self {
+    fn new(strings: Text<Vec<PyBackedStr>>) -> Self {
         strings.iter().map(|s| &**s).collect::<BaseTexts>().into()
     }
 
@@ -140,10 +141,10 @@ impl Names {
 #[pymethods]
 impl Names {
     #[new]
-    #[pyo3(signature = (names = Vec::new(), dense = false))]
-    fn new(names: Vec<PyBackedStr>, dense: bool) -> Self {
+    #[pyo3(signature = (names = Text(Vec::new()), dense = false))]
+    fn new(names: Text<Vec<PyBackedStr>>, dense: bool) -> Self {
         let mut inner = BaseNames::new();
-        for name in &names {
+        for name in &*names {
             inner.intern_as(name, dense);
         }
         Self { inner: Arc::new(RwLock::new(inner)) }
@@ -151,26 +152,26 @@ impl Names {
 
     /// The id of `name`, which is added (with the given mark) if it is new.
     #[pyo3(signature = (name, dense = false))]
-    fn intern(&self, name: &str, dense: bool) -> u32 {
-        self.write(|names| names.intern_as(name, dense))
+    fn intern(&self, name: Text, dense: bool) -> u32 {
+        self.write(|names| names.intern_as(&name, dense))
     }
 
     /// The id of `name`, or None.
-    fn get(&self, name: &str) -> Option<u32> {
-        self.read(|names| names.get(name))
+    fn get(&self, name: Text) -> Option<u32> {
+        self.read(|names| names.get(&name))
     }
 
     /// Whether the name is marked dense: `name= value` rather than `name=value` in n-best lists.
-    fn is_dense(&self, name: &str) -> PyResult<bool> {
-        self.read(|names| names.get(name).map(|id| names.is_dense(id)))
-            .ok_or_else(|| PyKeyError::new_err(name.to_owned()))
+    fn is_dense(&self, name: Text) -> PyResult<bool> {
+        self.read(|names| names.get(&name).map(|id| names.is_dense(id)))
+            .ok_or_else(|| PyKeyError::new_err(name.to_string()))
     }
 
     fn __len__(&self) -> usize {
         self.read(BaseNames::len)
     }
 
-    fn __contains__(&self, name: &str) -> bool {
+    fn __contains__(&self, name: Text) -> bool {
         self.get(name).is_some()
     }
 
@@ -305,7 +306,7 @@ impl LineWriter {
     }
 
     /// Writes a line and its end.
-    fn write(&self, line: &str) -> PyResult<()> {
+    fn write(&self, line: Text) -> PyResult<()> {
         let mut out = self.out.lock().expect("no panic while locked");
         let out = out.as_mut().ok_or_else(|| invalid("this file is finished"))?;
         out.write(line.as_bytes()).and_then(|()| out.write(b"\n")).map_err(to_py)

@@ -2,6 +2,7 @@
 
 use crate::columns::Texts;
 use crate::errors::{invalid, to_py};
+use crate::text::Text;
 use crate::threads;
 use dragoman_base::io::{Lines, Output};
 use dragoman_base::{Result, Texts as BaseTexts};
@@ -161,8 +162,8 @@ impl TruecaseModel {
     }
 
     /// The most frequent form of a word, or None.
-    fn best(&self, word: &str) -> Option<&str> {
-        self.inner.best(word)
+    fn best(&self, word: Text) -> Option<&str> {
+        self.inner.best(&word)
     }
 
     /// Truecases lines.

@@ -4,9 +4,10 @@ use crate::columns::{Names, Texts};
 use crate::errors::{invalid, to_py};
 use crate::found::{ExplainedStep, LatticeArc, LatticeColumns, TranslationColumns};
 use crate::own;
+use crate::text::Text;
 use crate::threads;
 use dragoman_base::{Error, Names as BaseNames, Result};
-use dragoman_decode::columns::{Candidates, Filing, Lattices, explained};
+use dragoman_decode::columns::{Candidates, Explained, Filing, Lattices, explained};
 use dragoman_decode::feature::{Part, Reference, StateFeature};
 use dragoman_decode::search::{Graph, Limits, Ready};
 use dragoman_decode::{
@@ -162,19 +163,19 @@ fn at_line(line: usize) -> impl Fn(Error) -> Error {
 impl NativeSystem {
     /// Opens tables and builds features: kind, name and options of each part.
     #[new]
-    #[pyo3(signature = (tables, parts, rules=vec![], states=vec![]))]
+    #[pyo3(signature = (tables, parts, rules=Text(vec![]), states=Text(vec![])))]
     fn new(
         py: Python<'_>,
-        tables: Vec<String>,
-        parts: Vec<Described>,
-        rules: Vec<own::RuleParts>,
-        states: Vec<own::StateParts>,
+        tables: Text<Vec<String>>,
+        parts: Text<Vec<Described>>,
+        rules: Text<Vec<own::RuleParts>>,
+        states: Text<Vec<own::StateParts>>,
     ) -> PyResult<Self> {
         let parts: Vec<Part> =
-            parts.into_iter().map(|(kind, name, options)| Part { kind, name, options }).collect();
+            parts.0.into_iter().map(|(kind, name, options)| Part { kind, name, options }).collect();
         let inner = Arc::new(
             threads::run(py, || {
-                System::open_with(&tables, &parts, |to| own::add(rules, states, tables.len(), to))
+                System::open_with(&tables, &parts, |to| own::add(rules.0, states.0, tables.len(), to))
             })
             .map_err(to_py)?,
         );
@@ -206,11 +207,11 @@ impl NativeSystem {
     }
 
     /// The first name that no feature of this system can have.
-    fn unknown(&self, names: &Names) -> Option<String> {
+    fn unknown(&self, py: Python<'_>, names: &Names) -> Option<String> {
         if Arc::ptr_eq(&names.inner, self.inner.names()) {
             return None;
         }
-        names.read(|names| self.inner.unknown(names).map(str::to_owned))
+        py.detach(|| names.read(|names| self.inner.unknown(names).map(str::to_owned)))
     }
 
     /// The prefixes of the sparse sets.
@@ -267,7 +268,7 @@ impl NativeSystem {
         lines: &Texts,
         weights: &NativeWeights,
         settings: PySettings,
-        demands: Option<Vec<Demands>>,
+        demands: Option<Text<Vec<Demands>>>,
         targets: Option<&Texts>,
         threads: Option<usize>,
     ) -> PyResult<TranslationColumns> {
@@ -294,25 +295,24 @@ impl NativeSystem {
     fn explain(
         &self,
         py: Python<'_>,
-        line: &str,
+        line: Text,
         weights: &NativeWeights,
         settings: PySettings,
-        demands: Option<Demands>,
+        demands: Option<Text<Demands>>,
     ) -> PyResult<(f64, Vec<ExplainedStep>)> {
         let weights = &weights.inner;
         let plan = Settings { explain: true, features: true, size: 1, ..settings.settings() };
-        let run = || -> Result<(Input, Translation)> {
-            let input = read(line, settings.markup, demands.as_ref())?;
+        let run = || -> Result<(f64, Vec<Explained>)> {
+            let input = read(&line, settings.markup, demands.as_deref())?;
             let translation = translate(&self.inner, &input, weights, &plan, None)?;
-            Ok((input, translation))
+            let own = self.inner.file(&translation.own);
+            let Some(best) = translation.hypotheses.first() else {
+                return Err(Error::Invalid("this sentence has no derivation".to_owned()));
+            };
+            Ok((best.score, explained(&input, best, Filing { dense: self.inner.dense(), own: &own })))
         };
-        let (input, translation) = py.detach(run).map_err(to_py)?;
-        let own = self.inner.file(&translation.own);
-        let Some(best) = translation.hypotheses.first() else {
-            return Err(invalid("this sentence has no derivation"));
-        };
-        let steps = explained(&input, best, Filing { dense: self.inner.dense(), own: &own });
-        Ok((best.score, steps.into_iter().map(ExplainedStep::from).collect()))
+        let (score, steps) = py.detach(run).map_err(to_py)?;
+        Ok((score, steps.into_iter().map(ExplainedStep::from).collect()))
     }
 
     /// The lattices of sentences with all features, in columns: `density` arcs for each source word, 0 for all.
@@ -347,22 +347,23 @@ impl NativeSystem {
     fn lattice(
         &self,
         py: Python<'_>,
-        line: &str,
+        line: Text,
         weights: &NativeWeights,
         settings: PySettings,
-        demands: Option<Demands>,
+        demands: Option<Text<Demands>>,
     ) -> PyResult<(usize, Vec<u32>, Vec<LatticeArc>)> {
         let weights = &weights.inner;
         let mut plan = settings.settings();
         plan.limits.keep = true;
-        let run = || -> Result<Lattice> {
-            let input = read(line, settings.markup, demands.as_ref())?;
-            search(&self.inner, &input, weights, &plan, None, |ready, graph| {
+        let run = || -> Result<(Lattice, Vec<u32>)> {
+            let input = read(&line, settings.markup, demands.as_deref())?;
+            let made = search(&self.inner, &input, weights, &plan, None, |ready, graph| {
                 Lattice::new(ready, graph, settings.features, None)
-            })
+            })?;
+            let own = self.inner.file(&made.own);
+            Ok((made, own))
         };
-        let Lattice { nodes, finals, arcs, own } = py.detach(run).map_err(to_py)?;
-        let own = self.inner.file(&own);
+        let (Lattice { nodes, finals, arcs, .. }, own) = py.detach(run).map_err(to_py)?;
         let filing = Filing { dense: self.inner.dense(), own: &own };
         let arc = |arc: Phrase| {
             let features = filing.rows(&arc.features);
@@ -423,8 +424,8 @@ impl TranslationStream {
 
     /// Hands in a sentence; waits while the window is full. Says whether it was taken: not after `close` or `stop`.
     #[pyo3(signature = (line, demands=None))]
-    fn push(&self, py: Python<'_>, line: String, demands: Option<Demands>) -> bool {
-        py.detach(|| self.inner.push((line, demands)))
+    fn push(&self, py: Python<'_>, line: Text<String>, demands: Option<Text<Demands>>) -> bool {
+        py.detach(|| self.inner.push((line.0, demands.map(|demands| demands.0))))
     }
 
     /// Says that no more sentences come.
@@ -440,9 +441,12 @@ impl TranslationStream {
     /// The translation of the next sentence, waiting for it if need be; None when all are taken and the stream is
     /// closed.
     fn take(&self, py: Python<'_>) -> PyResult<Option<TranslationColumns>> {
-        let Some(taken) = py.detach(|| self.inner.take()) else { return Ok(None) };
         let lost = |Lost(number)| Error::Invalid(format!("line {}: the search broke off", number + 1));
-        let translation = taken.map_err(lost).and_then(|made| made).map_err(to_py)?;
-        TranslationColumns::new(py, Candidates::of([&translation], self.system.as_deref())).map(Some)
+        let run = || {
+            let translation = self.inner.take()?.map_err(lost).and_then(|made| made);
+            Some(translation.map(|made| Candidates::of([&made], self.system.as_deref())))
+        };
+        let Some(taken) = py.detach(run) else { return Ok(None) };
+        TranslationColumns::new(py, taken.map_err(to_py)?).map(Some)
     }
 }

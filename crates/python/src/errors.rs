@@ -35,3 +35,14 @@ pub fn to_py(error: Error) -> PyErr {
 pub fn invalid(message: impl Into<String>) -> PyErr {
     to_py(Error::Invalid(message.into()))
 }
+
+/// An error in a text that came from no file.
+pub fn input(message: &str) -> PyErr {
+    Python::attach(|py| {
+        let build = || -> PyResult<PyErr> {
+            let made = py.import("dragoman.errors")?.getattr("InputError")?.call1((message,))?;
+            Ok(PyErr::from_value(made))
+        };
+        build().unwrap_or_else(|failed| failed)
+    })
+}

@@ -5,6 +5,7 @@ use crate::errors::{invalid, to_py};
 use crate::learn::sized;
 use crate::metric::NativeMetric;
 use crate::mira;
+use crate::text::Text;
 use crate::threads;
 use dragoman_base::sparse::Rows;
 use dragoman_base::{Result, Texts as BaseTexts};
@@ -38,7 +39,7 @@ pub struct LatticePool {
 impl LatticePool {
     /// No lattices yet; the metric must have the capability `linear`.
     #[new]
-    fn new(py: Python<'_>, metric: &NativeMetric, references: Vec<Vec<PyBackedStr>>) -> PyResult<Self> {
+    fn new(py: Python<'_>, metric: &NativeMetric, references: Text<Vec<Vec<PyBackedStr>>>) -> PyResult<Self> {
         if let Some(empty) = references.iter().position(Vec::is_empty) {
             return Err(invalid(format!("sentence {empty} has no reference")));
         }

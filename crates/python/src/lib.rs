@@ -23,6 +23,7 @@ mod resample;
 mod rules;
 mod sample;
 mod tags;
+mod text;
 mod threads;
 mod walk;
 mod weights;

@@ -2,6 +2,7 @@
 
 use crate::columns::Texts;
 use crate::errors::{invalid, to_py};
+use crate::text::Text;
 use crate::threads;
 use dragoman_base::{Result, parse_size};
 use dragoman_lm::estimate::{Discounts, Options, Report, Source, Target, estimate};
@@ -210,8 +211,8 @@ impl LmModel {
     }
 
     /// Whether the model knows a word.
-    fn knows(&self, word: &str) -> bool {
-        self.inner.word(word) != dragoman_lm::UNK
+    fn knows(&self, word: Text) -> bool {
+        self.inner.word(&word) != dragoman_lm::UNK
     }
 
     /// Checks the hash of all contents.
@@ -235,8 +236,8 @@ impl LmModel {
     }
 
     /// Natural log probability of a phrase when nothing is known of what stands before it.
-    fn estimate(&self, phrase: &str) -> f32 {
-        let ids: Vec<u32> = dragoman_lm::words(phrase).map(|word| self.inner.word(word)).collect();
+    fn estimate(&self, phrase: Text) -> f32 {
+        let ids: Vec<u32> = dragoman_lm::words(&phrase).map(|word| self.inner.word(word)).collect();
         self.inner.estimate(&ids)
     }
 }

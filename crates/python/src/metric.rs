@@ -2,6 +2,7 @@
 
 use crate::columns::{Reduced, Texts};
 use crate::errors::invalid;
+use crate::text::Text;
 use crate::threads;
 use dragoman_metric::bleu::{Bleu, RefLength, Smoothing};
 use dragoman_metric::chrf::Chrf;
@@ -174,7 +175,7 @@ impl NativeMetric {
     }
 
     /// Digests the references of each sentence (at least one each).
-    fn prepare(&self, py: Python<'_>, references: Vec<Vec<PyBackedStr>>) -> PyResult<NativeReferences> {
+    fn prepare(&self, py: Python<'_>, references: Text<Vec<Vec<PyBackedStr>>>) -> PyResult<NativeReferences> {
         if let Some(empty) = references.iter().position(Vec::is_empty) {
             return Err(invalid(format!("sentence {empty} has no reference")));
         }

@@ -2,6 +2,7 @@
 
 use crate::columns::{Names, Texts};
 use crate::errors::{invalid, to_py};
+use crate::text::Text;
 use dragoman_base::{Names as BaseNames, Result};
 use dragoman_nbest::{Batch, Format, Reader, Stat, View, Writer};
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
@@ -92,7 +93,7 @@ impl NbestWriter {
         texts: &Texts,
         rows: (PyReadonlyArray1<'_, i64>, PyReadonlyArray1<'_, u32>, PyReadonlyArray1<'_, f64>),
         totals: Option<PyReadonlyArray1<'_, f64>>,
-        scores: Vec<(String, PyReadonlyArray1<'_, f64>)>,
+        scores: Text<Vec<(String, PyReadonlyArray1<'_, f64>)>>,
         alignments: Option<&Texts>,
         extra: Option<&Texts>,
     ) -> PyResult<()> {

@@ -1,5 +1,6 @@
 //! Features that users bring in Python: rule features are called once a sentence, state features are compiled.
 
+use crate::text::Text;
 use dragoman_base::{Error, Result};
 use dragoman_decode::feature::Builder;
 use dragoman_decode::feature::own::{BatchFeature, Compiled, Fired, Function};
@@ -17,7 +18,7 @@ pub type StateParts = (String, Vec<String>, usize, usize, bool, Py<PyAny>);
 /// Values of the dense features, option by option; options, names and values of sparse ones.
 type Said<'py> = (
     PyReadonlyArray1<'py, f64>,
-    Option<(PyReadonlyArray1<'py, i64>, Vec<String>, PyReadonlyArray1<'py, f64>)>,
+    Option<(PyReadonlyArray1<'py, i64>, Text<Vec<String>>, PyReadonlyArray1<'py, f64>)>,
 );
 
 /// A rule feature that is a Python object.
@@ -118,7 +119,7 @@ impl Rules {
             }
         }
         if let Some((options, sparse, values)) = &said.1 {
-            let rows = options.as_slice()?.iter().zip(sparse).zip(values.as_slice()?);
+            let rows = options.as_slice()?.iter().zip(&**sparse).zip(values.as_slice()?);
             out.named(rows.map(|((&option, name), &value)| (option as u32, name.as_str(), value as f32)));
         }
         Ok(())

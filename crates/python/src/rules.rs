@@ -1,6 +1,7 @@
 //! Rules: extraction, import, and mapped tables behind an opaque handle.
 
 use crate::errors::{invalid, to_py};
+use crate::text::Text;
 use crate::threads;
 use dragoman_base::parse_size;
 use dragoman_rules::extract::{Model, Options, ReorderingSmoothing, Report, Smoothing, Threshold, extract};
@@ -160,7 +161,7 @@ impl RuleTable {
     }
 
     /// The rules of a source phrase.
-    fn lookup(&self, words: Vec<String>) -> Vec<Found> {
+    fn lookup(&self, words: Text<Vec<String>>) -> Vec<Found> {
         let table = &self.inner;
         let ids: Option<Vec<u32>> = words.iter().map(|word| table.source_word(word)).collect();
         let node = ids.filter(|ids| !ids.is_empty()).and_then(|ids| table.find(&ids));

@@ -5,6 +5,7 @@ use crate::decode::{NativeSystem, NativeWeights, PySettings, read};
 use crate::errors::{invalid, to_py};
 use crate::found::TranslationColumns;
 use crate::metric::NativeMetric;
+use crate::text::Text;
 use dragoman_base::{Error, Result};
 use dragoman_decode::columns::Candidates;
 use dragoman_decode::sample::{
@@ -255,7 +256,7 @@ impl SampleRanker {
     fn new(
         system: &NativeSystem,
         lines: &Texts,
-        references: Vec<Vec<String>>,
+        references: Text<Vec<Vec<String>>>,
         metric: &NativeMetric,
     ) -> PyResult<Self> {
         let metric =

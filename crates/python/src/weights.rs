@@ -2,6 +2,7 @@
 
 use crate::columns::Names;
 use crate::errors::{invalid, to_py};
+use crate::text::Text;
 use crate::threads;
 use dragoman_base::{Blocks, Error, Names as BaseNames};
 use dragoman_stream::pools;
@@ -39,7 +40,7 @@ pub fn weights_save(
     form: &str,
     names: &Names,
     values: PyReadonlyArray1<'_, f64>,
-    about: Vec<(String, String)>,
+    about: Text<Vec<(String, String)>>,
 ) -> PyResult<()> {
     let values = values.as_slice()?;
     if values.len() > names.read(BaseNames::len) {
@@ -139,7 +140,7 @@ pub fn names_dense<'py>(py: Python<'py>, names: &Names) -> Bound<'py, PyArray1<b
 
 /// Which names a pattern fits, in which `*` is any text.
 #[pyfunction]
-pub fn names_match<'py>(py: Python<'py>, names: &Names, pattern: &str) -> Bound<'py, PyArray1<bool>> {
+pub fn names_match<'py>(py: Python<'py>, names: &Names, pattern: Text) -> Bound<'py, PyArray1<bool>> {
     let parts: Vec<&str> = pattern.split('*').collect();
     let all = |names: &BaseNames| -> Vec<bool> {
         let one = |id| fits(&parts, names.name(id));

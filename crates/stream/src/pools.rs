@@ -113,15 +113,16 @@ pub fn apart<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     }
 }
 
-/// Does the same for each of so many items on `threads` threads, all there are unless told; on one, here and now. Of
-/// several errors the first item's is told, whichever thread was faster; what comes after it is left undone.
+/// Does the same for each of so many items on `threads` threads, all there are unless told; on one, here and now. A
+/// single item is done here as well: callers on many threads of their own neither wait for a pool nor for each other.
+/// Of several errors the first item's is told, whichever thread was faster; what comes after it is left undone.
 pub fn each<T: Send, E: Send + From<Error>>(
     threads: Option<usize>,
     items: usize,
     one: impl Fn(usize) -> std::result::Result<T, E> + Sync,
 ) -> std::result::Result<Vec<T>, E> {
     let threads = threads.filter(|&count| count > 0);
-    if count(threads) == 1 {
+    if items <= 1 || count(threads) == 1 {
         return (0..items).map(one).collect();
     }
     let failed = AtomicUsize::new(usize::MAX);
@@ -159,6 +160,14 @@ mod tests {
     #[test]
     fn one_thread_is_this_one() {
         assert_eq!(workers(1), BTreeSet::from([format!("{:?}", current().id())]));
+    }
+
+    #[test]
+    fn a_single_item_is_done_by_its_caller() {
+        let name = |_| Ok::<ThreadId, Error>(current().id());
+        for threads in [None, Some(1), Some(4)] {
+            assert_eq!(each(threads, 1, name).unwrap(), [current().id()]);
+        }
     }
 
     #[test]

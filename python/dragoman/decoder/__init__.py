@@ -1,11 +1,18 @@
 """The decoder: translates with a model, and gives n-best lists, lattices, alignments and explanations."""
 
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
 from dragoman.decoder.constraints import Constraints
 from dragoman.decoder.decoder import Decoder
 from dragoman.decoder.derivation import Derivation, Phrase
 from dragoman.decoder.forest import Arc, Lattice
 from dragoman.decoder.search import Search
-from dragoman.decoder.sources import DecoderRanker, DecoderSource
+
+if TYPE_CHECKING:
+    from dragoman.decoder.sources import DecoderRanker, DecoderSource
 
 __all__ = [
     "Arc",
@@ -18,3 +25,10 @@ __all__ = [
     "Phrase",
     "Search",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Sources bring all of tuning with them, which takes longer than loading a model: only where they are asked for."""
+    if name in {"DecoderRanker", "DecoderSource"}:
+        return getattr(importlib.import_module("dragoman.decoder.sources"), name)
+    raise AttributeError(f"module `{__name__}` has no attribute `{name}`")

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import fields, replace
 from functools import cached_property
 from os import PathLike
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -32,6 +32,9 @@ from dragoman.options import closest, made
 from dragoman.preprocess import Preparation
 from dragoman.types import F64, Candidates, Features, Names, Texts, Weights
 from dragoman.user_features import RuleFeature, StateFeature
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 __all__ = ["Decoder", "as_texts"]
 
@@ -50,8 +53,12 @@ class _Native(NamedTuple):
         return self.values is None or np.array_equal(self.values, weights.values)
 
 
-_MOST_READY = 4
-"""Weights that a decoder keeps ready: online tuning has several under way at once."""
+_LEAST_READY = 4
+"""Weights that a decoder keeps ready, however many features they have: online tuning has several under way at once."""
+_MOST_READY = 16
+"""The same for weights of few features: threads may each come with their own."""
+_MOST_VALUES = 1 << 22
+"""Values of all weights together from which on they are many: 16 MB."""
 
 
 class Decoder:
@@ -62,6 +69,9 @@ class Decoder:
     blanks as the model has them; `text` leads from plain text to these and back:
 
         decoder.text.after(decoder.translate(decoder.text.before(["Ein Haus."])))
+
+    Any number of threads may call it at once: a call with one line is done by the thread that calls, while the others
+    go on. `close()`, or the end of a `with` block, lets go of the tables.
     """
 
     def __init__(
@@ -89,19 +99,48 @@ class Decoder:
         weights: Weights | None,
         threads: int | None,
     ) -> None:
-        self._system, self._extra = system, extra
+        self._opened: NativeSystem | None = system
+        self._extra = extra
         self._vocabulary: Names | None = None
         self._names = system.names
         self.search = search if search is not None else _wanted(self.model)
         self.threads = threads
+        self._chosen: tuple[Search, Settings] | None = None
         self._ready: OrderedDict[object, _Native] = OrderedDict()
         self._lock = threading.Lock()
         self.weights = self.model.weights if weights is None else weights
 
     def __reduce__(self) -> tuple[Any, ...]:
         """As the model's folder, options, and weights by name: the other process opens the model itself, once."""
+        if self._opened is None:
+            raise self._closed()
         weights = None if self.weights is self.model.weights else self.weights
         return _received, (sent(self.model, self._extra), self.search, weights, self.threads)
+
+    def __enter__(self) -> Self:
+        if self._opened is None:
+            raise self._closed()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Lets go of the model's tables and of prepared weights. Calls that are under way on other threads end well."""
+        with self._lock:
+            self._opened = None
+            self._ready.clear()
+
+    @property
+    def _system(self) -> NativeSystem:
+        """The opened tables. A call asks once, so that one under way ends well when another thread closes."""
+        system = self._opened
+        if system is None:
+            raise self._closed()
+        return system
+
+    def _closed(self) -> OptionError:
+        return OptionError(f"the decoder of {self.model.folder} is closed: open it anew with Decoder(...)")
 
     @cached_property
     def text(self) -> Preparation:
@@ -138,7 +177,7 @@ class Decoder:
         constraints: Sequence[Constraints] | None = None,
     ) -> list[str]:
         """The best translation of each line; an empty line's is empty. Words stand between blanks on both sides."""
-        return self._run(lines, weights, self._settings(), constraints).texts.to_list()
+        return self._found(as_texts(lines), weights, self._settings(), constraints).texts.to_list()
 
     def nbest(
         self,
@@ -187,9 +226,9 @@ class Decoder:
         self, line: str, *, weights: Weights | None = None, constraints: Constraints | None = None
     ) -> Derivation:
         """The best derivation of a line with every feature's value."""
-        used = weights if weights is not None else self.weights
+        system, used = self._system, self.weights if weights is None else weights
         wanted = None if constraints is None else constraints.native()
-        score, steps = self._system.explain(line, self._native_weights(weights), self._settings(), wanted)
+        score, steps = system.explain(line, self._ready_for(system, used), self._settings(), wanted)
         phrases = [
             Phrase(step.start, step.end, step.source, step.target, step.origin, _named(self.names, step.features))
             for step in steps
@@ -206,9 +245,9 @@ class Decoder:
         constraints: Constraints | None = None,
     ) -> Lattice:
         """The recombined search graph of a line."""
-        settings = replace(self._settings(), features=features)
+        system, settings = self._system, replace(self._settings(), features=features)
         wanted = None if constraints is None else constraints.native()
-        nodes, finals, arcs = self._system.lattice(line, self._native_weights(weights), settings, wanted)
+        nodes, finals, arcs = system.lattice(line, self._ready_for(system, weights), settings, wanted)
         made = [Arc(a.start, a.end, a.text, a.span, a.score, _named(self.names, a.features)) for a in arcs]
         return Lattice(nodes, finals, made)
 
@@ -226,10 +265,10 @@ class Decoder:
 
         Each item is the list of one line, as `nbest` gives it.
         """
-        ready = self._native_weights(weights)
-        settings = replace(self._settings(), size=size, distinct=distinct, features=features)
+        system, settings = self._system, replace(self._settings(), size=size, distinct=distinct, features=features)
+        ready = self._ready_for(system, weights)
         threads = self.threads or get_threads() or os.cpu_count() or 1
-        pool = TranslationStream(self._system, ready, settings, threads, 64 * threads)
+        pool = TranslationStream(system, ready, settings, threads, 64 * threads)
         failed: list[BaseException] = []
 
         def feed() -> None:
@@ -255,38 +294,62 @@ class Decoder:
             raise failed[0]
 
     def _settings(self) -> Settings:
-        return Settings(**{f.name: getattr(self.search, f.name) for f in fields(Search)})
+        """What `search` says, made once: neither of them can change."""
+        search, chosen = self.search, self._chosen
+        if chosen is None or chosen[0] is not search:
+            chosen = search, Settings(**{f.name: getattr(search, f.name) for f in fields(Search)})
+            self._chosen = chosen
+        return chosen[1]
 
     def _native_weights(self, weights: Weights | None) -> NativeWeights:
+        return self._ready_for(self._system, weights)
+
+    def _ready_for(self, system: NativeSystem, weights: Weights | None) -> NativeWeights:
         """Weights as the search wants them; those of features that the model cannot have are an error."""
         used = self.weights if weights is None else weights
-        with self._lock:
-            native = self._ready.get(used.mark)
-            if native is None or not native.holds(used):
-                native = self._changed(used) or self._prepared(used)
-            self._ready[used.mark] = native
-            self._ready.move_to_end(used.mark)
-            while len(self._ready) > _MOST_READY:
-                self._ready.popitem(last=False)
-            return native.weights
+        native = self._known(used.mark)
+        if native is None or not native.holds(used):
+            # Not under the lock: threads that come with other weights need not wait.
+            native = self._changed(system, used) or self._prepared(system, used)
+            self._keep(used.mark, native)
+        return native.weights
 
-    def _changed(self, used: Weights) -> _Native | None:
+    def _known(self, mark: object) -> _Native | None:
+        """Weights that are ready, by their mark; those that are asked for stay longest."""
+        with self._lock:
+            native = self._ready.get(mark)
+            if native is not None:
+                self._ready.move_to_end(mark)
+            return native
+
+    def _keep(self, mark: object, native: _Native) -> None:
+        with self._lock:
+            if self._opened is None:
+                return  # closed meanwhile
+            self._ready[mark] = native
+            self._ready.move_to_end(mark)
+            values = sum(len(ready.weights) for ready in self._ready.values())
+            while len(self._ready) > (_LEAST_READY if values > _MOST_VALUES else _MOST_READY):
+                _, old = self._ready.popitem(last=False)
+                values -= len(old.weights)
+
+    def _changed(self, system: NativeSystem, used: Weights) -> _Native | None:
         """From weights that are ready and that these came from, if there are any."""
         for last in range(len(used.steps) - 1, -1, -1):
-            native = self._ready.get(used.steps[last].before)
+            native = self._known(used.steps[last].before)
             if native is not None:
                 ready = native.weights
                 for change in used.steps[last:]:
-                    ready = ready.changed(self._system.numbers(used.names, change.columns), change.values)
+                    ready = ready.changed(system.numbers(used.names, change.columns), change.values)
                 return _Native(ready, None)
         return None
 
-    def _prepared(self, used: Weights) -> _Native:
-        name = self._system.unknown(used.names)
+    def _prepared(self, system: NativeSystem, used: Weights) -> _Native:
+        name = system.unknown(used.names)
         if name is not None:
-            known = [*self.dense, *(f"{prefix}:..." for prefix in self._system.sets)]
+            known = [*self.dense, *(f"{prefix}:..." for prefix in system.sets)]
             raise OptionError(f"the model has no feature `{name}`; {closest(name, known)}")
-        ready = self._system.weights(used.names, used.values)
+        ready = system.weights(used.names, used.values)
         return _Native(ready, None if used.steps else used.values.copy())
 
     def _run(
@@ -299,13 +362,25 @@ class Decoder:
         threads: int | None = None,
         phrases: bool = False,
     ) -> Candidates:
-        ready = self._native_weights(weights)
         texts = as_texts(lines)
+        columns = self._found(texts, weights, settings, constraints, targets, threads)
+        return self._candidates(columns, Texts([str(i) for i in range(len(texts))]), phrases)
+
+    def _found(
+        self,
+        texts: Texts,
+        weights: Weights | None,
+        settings: Settings,
+        constraints: Sequence[Constraints] | None,
+        targets: Texts | None = None,
+        threads: int | None = None,
+    ) -> TranslationColumns:
+        system = self._system
+        ready = self._ready_for(system, weights)
         if constraints is not None and len(constraints) != len(texts):
             raise OptionError(f"expected constraints for each of {len(texts)} lines, found {len(constraints)}")
         wanted = None if constraints is None else [d.native() for d in constraints]
-        columns = self._system.translate(texts, ready, settings, wanted, targets, threads or self.threads)
-        return self._candidates(columns, Texts([str(i) for i in range(len(texts))]), phrases)
+        return system.translate(texts, ready, settings, wanted, targets, threads or self.threads)
 
     def _candidates(self, found: TranslationColumns, ids: Texts, phrases: bool = False) -> Candidates:
         listed = Features(self.names, found.rows, found.features, found.values)

@@ -1,5 +1,6 @@
 //! The language model.
 
+use super::chunks::Chunks;
 use super::{Builder, Context, Part, Prepared, Rule, Sink, StateFeature, Step, get_u32};
 use crate::options::Origin;
 use crate::sentence::Sentence;
@@ -16,7 +17,7 @@ struct Language {
     ids: Vec<u32>,
     /// By table and rule, the bits of what [`Language::alone`] says, 0 until it is first asked: the rules of frequent
     /// phrases are many, and they come again with every sentence.
-    known: Vec<Vec<AtomicU32>>,
+    known: Vec<Chunks<AtomicU32>>,
 }
 
 impl Language {
@@ -47,7 +48,7 @@ impl StateFeature for Language {
         let Origin::Table(table) = rule.opt.origin() else {
             return self.alone(sentence, rule.target) * weights[self.feature as usize];
         };
-        let cell = &self.known[table][rule.opt.rule as usize];
+        let cell = self.known[table].at(rule.opt.rule, 0);
         let mut bits = cell.load(Ordering::Relaxed);
         if bits == 0 {
             bits = self.alone(sentence, rule.target).to_bits();
@@ -187,7 +188,7 @@ pub fn language(part: &Part, to: &mut Builder) -> Result<()> {
     let model = Arc::new(Model::open(path)?);
     let feature = to.dense(&part.name)?;
     let ids = to.vocabulary().texts().iter().map(|word| model.word(word)).collect();
-    let known = to.rule_counts().map(|count| (0..count).map(|_| AtomicU32::new(0)).collect()).collect();
+    let known = to.rule_counts().map(|count| Chunks::new(count, 1)).collect();
     to.add_state(Language { model, feature, ids, known });
     Ok(())
 }

@@ -4,6 +4,7 @@
 //! A new feature is a file here and a line in [`KINDS`].
 
 mod build;
+mod chunks;
 mod distortion;
 mod hierarchical;
 mod language;

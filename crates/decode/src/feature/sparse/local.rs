@@ -2,6 +2,7 @@
 
 use super::ledger::Ledger;
 use super::{COUNT, Common, View, count_of};
+use crate::feature::chunks::Chunks;
 use crate::feature::{Rule, Sink};
 use crate::options::Origin;
 use crate::sentence::Sentence;
@@ -9,7 +10,7 @@ use crate::weights::Weights;
 use dragoman_base::Names;
 use dragoman_rules::Table;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock, RwLock};
+use std::sync::{Arc, RwLock};
 
 /// Names what fires on a rule; the same name may fire more than once.
 pub trait LocalSet: Send + Sync {
@@ -36,32 +37,8 @@ impl Firing<'_> {
     }
 }
 
-const CHUNK: usize = 1 << 12;
-
 /// Weights whose sums are kept side by side: online tuning decodes with the last ones and the ones before at once.
 const WAYS: usize = 2;
-
-/// So many values for each rule of a table. Space comes with use.
-struct Chunks<T> {
-    chunks: Vec<OnceLock<Box<[T]>>>,
-    each: usize,
-}
-
-impl<T: Default> Chunks<T> {
-    fn new(table: &Table, each: usize) -> Self {
-        Self { chunks: (0..table.len().div_ceil(CHUNK)).map(|_| OnceLock::new()).collect(), each }
-    }
-
-    fn at(&self, rule: u32, way: usize) -> &T {
-        let made = || (0..CHUNK * self.each).map(|_| T::default()).collect();
-        &self.chunks[rule as usize / CHUNK].get_or_init(made)[rule as usize % CHUNK * self.each + way]
-    }
-
-    /// The same, if there is space yet.
-    fn get(&self, rule: u32, way: usize) -> Option<&T> {
-        Some(&self.chunks[rule as usize / CHUNK].get()?[rule as usize % CHUNK * self.each + way])
-    }
-}
 
 /// All sets of a system that look at rules alone.
 pub struct Locals {
@@ -85,8 +62,8 @@ impl Locals {
         tables: Vec<Arc<Table>>,
     ) -> Self {
         let counts = tables.iter().map(|table| count_column(table)).collect();
-        let sums = tables.iter().map(|table| Chunks::new(table, WAYS)).collect();
-        let places = tables.iter().map(|table| Chunks::new(table, 1)).collect();
+        let sums = tables.iter().map(|table| Chunks::new(table.len(), WAYS)).collect();
+        let places = tables.iter().map(|table| Chunks::new(table.len(), 1)).collect();
         let ledger = Ledger::new(Arc::clone(&names));
         Self { sets, names, tables, counts, sums, ledger, places }
     }
