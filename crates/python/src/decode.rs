@@ -73,6 +73,9 @@ impl PySettings {
     }
 }
 
+/// How long a taker waits before it looks for signals.
+const LOOK_UP: Duration = Duration::from_millis(100);
+
 /// Demands of one sentence: given translations (from, up to, text, log probability), whether they rule others out,
 /// walls, zones.
 pub type Demands = (Vec<(usize, usize, String, f32)>, bool, Vec<usize>, Vec<(usize, usize)>);
@@ -443,10 +446,17 @@ impl TranslationStream {
     fn take(&self, py: Python<'_>) -> PyResult<Option<TranslationColumns>> {
         let lost = |Lost(number)| Error::Invalid(format!("line {}: the search broke off", number + 1));
         let run = || {
-            let translation = self.inner.take()?.map_err(lost).and_then(|made| made);
-            Some(translation.map(|made| Candidates::of([&made], self.system.as_deref())))
+            self.inner.take_within(LOOK_UP).map(|taken| {
+                let translation = taken?.map_err(lost).and_then(|made| made);
+                Some(translation.map(|made| Candidates::of([&made], self.system.as_deref())))
+            })
         };
-        let Some(taken) = py.detach(run) else { return Ok(None) };
-        TranslationColumns::new(py, taken.map_err(to_py)?).map(Some)
+        loop {
+            match py.detach(run) {
+                Some(Some(taken)) => return TranslationColumns::new(py, taken.map_err(to_py)?).map(Some),
+                Some(None) => return Ok(None),
+                None => py.check_signals()?, // Ctrl-C must not wait for the next line
+            }
+        }
     }
 }

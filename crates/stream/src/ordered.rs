@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 /// The job with this number has no result: its worker panicked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -130,19 +131,34 @@ impl<J, R> Stream<J, R> {
     /// The result of the next job, waiting for it if need be; none when all are taken and the stream is closed, or when
     /// it was stopped.
     pub fn take(&self) -> Option<Result<R, Lost>> {
+        loop {
+            if let Some(taken) = self.take_within(Duration::MAX) {
+                return taken;
+            }
+        }
+    }
+
+    /// As [`Stream::take`], but none at all if that takes longer: for a taker that must look up now and then.
+    #[allow(clippy::option_option)] // no answer yet, or the answer that there is no more
+    pub fn take_within(&self, patience: Duration) -> Option<Option<Result<R, Lost>>> {
         let over = |state: &State<J, R>| state.stopped || (state.closed && state.taken == state.pushed);
         let waits = |state: &mut State<J, R>| !over(state) && !state.early.contains_key(&state.taken);
-        let state = self.shared.done.wait_while(self.shared.lock(), waits);
-        let mut state = state.unwrap_or_else(PoisonError::into_inner);
-        if over(&state) {
+        // No clock counts further than some years.
+        let patience = patience.min(Duration::from_secs(1 << 28));
+        let waited = self.shared.done.wait_timeout_while(self.shared.lock(), patience, waits);
+        let (mut state, time) = waited.unwrap_or_else(PoisonError::into_inner);
+        if time.timed_out() {
             return None;
+        }
+        if over(&state) {
+            return Some(None);
         }
         let next = state.taken;
         state.taken += 1;
         self.shared.room.notify_one();
         // Another taker may wait for the result that is next now.
         self.shared.done.notify_all();
-        state.early.remove(&next)
+        Some(state.early.remove(&next))
     }
 }
 
@@ -158,7 +174,6 @@ mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
     use std::sync::mpsc::channel;
     use std::thread::{scope, sleep};
-    use std::time::Duration;
 
     const SOON: Duration = Duration::from_millis(40);
 

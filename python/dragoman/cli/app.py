@@ -95,7 +95,16 @@ def completion(shell: str) -> None:
 
 def main(arguments: list[str] | None = None) -> None:
     """Runs the command line and ends the process with its exit code."""
-    sys.exit(run(arguments))
+    code = run(arguments)
+    if code in (_INTERRUPTED, _STOPPED):
+        # A thread may be waiting for the next line of standard input, and Python would wait for it.
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+    sys.exit(code)
+
+
+_INTERRUPTED, _STOPPED = 130, 143
 
 
 class _Stopped(BaseException):
@@ -136,4 +145,4 @@ def _explained(error: BaseException) -> int:
     stopped = isinstance(error, _Stopped)
     what = "stopped" if stopped else "interrupted"
     messages.error(f"{what}: the same command goes on where it was, if it can be resumed")
-    return 143 if stopped else 130
+    return _STOPPED if stopped else _INTERRUPTED
