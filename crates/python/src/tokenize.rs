@@ -8,8 +8,7 @@ use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
 
 /// Lines; the first word of each and the number of all words; where each word starts and ends, in characters.
-type Spanned<'py> =
-    (Texts, Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<i64>>);
+type Spanned<'py> = (Texts, Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<i64>>);
 
 fn to_spanned(py: Python<'_>, (texts, spans): (BaseTexts, Option<Spans>)) -> Spanned<'_> {
     let Spans { lines, starts, ends } = spans.unwrap_or_default();

@@ -54,6 +54,87 @@ pub fn is_space(c: char) -> bool {
     c.is_whitespace() || matches!(c, '\u{1c}'..='\u{1f}')
 }
 
+/// What the first byte of a character says of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Lead {
+    /// An ASCII letter or digit.
+    Plain,
+    /// ASCII white space.
+    Space,
+    /// All white space beyond ASCII starts with such a byte, and much else.
+    Perhaps,
+    /// A sign that ends sentences and clauses.
+    Sign,
+    /// Anything else.
+    Other,
+}
+
+/// By the first byte of a character, and for bytes inside of characters.
+pub static LEADS: [Lead; 256] = {
+    let mut leads = [Lead::Other; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        leads[byte] = match byte as u8 {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' => Lead::Plain,
+            b' ' | 9..=13 | 0x1c..=0x1f => Lead::Space,
+            0xc2 | 0xe1..=0xe3 => Lead::Perhaps,
+            b'.' | b',' | b';' | b':' | b'!' | b'?' => Lead::Sign,
+            _ => Lead::Other,
+        };
+        byte += 1;
+    }
+    leads
+};
+
+/// Whether white space starts at a byte of the line where a character starts.
+fn space_at(line: &str, at: usize) -> bool {
+    match LEADS[usize::from(line.as_bytes()[at])] {
+        Lead::Space => true,
+        Lead::Perhaps => starts_with_space(line, at),
+        _ => false,
+    }
+}
+
+/// Whether the character at `at` is white space; for characters of several bytes.
+#[cold]
+pub fn starts_with_space(line: &str, at: usize) -> bool {
+    line[at..].starts_with(is_space)
+}
+
+/// Where the next word starts, from `at` on.
+pub fn skip_space(line: &str, mut at: usize) -> Option<usize> {
+    while at < line.len() {
+        if !space_at(line, at) {
+            return Some(at);
+        }
+        at += 1;
+        while !line.is_char_boundary(at) {
+            at += 1;
+        }
+    }
+    None
+}
+
+/// The words of a line: what is between white space.
+pub fn words(line: &str) -> impl Iterator<Item = &str> {
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        let start = skip_space(line, at)?;
+        let bytes = line.as_bytes();
+        at = start;
+        // Bytes inside characters are never taken for starts of others.
+        while at < bytes.len() {
+            match LEADS[usize::from(bytes[at])] {
+                Lead::Space => break,
+                Lead::Perhaps if starts_with_space(line, at) => break,
+                _ => at += 1,
+            }
+        }
+        Some(&line[start..at])
+    })
+}
+
 /// Pages of 256 characters; equal pages are kept once.
 struct Table {
     pages: Vec<u8>,
@@ -111,9 +192,14 @@ fn compute(c: char) -> Class {
 fn caseless(c: char) -> Class {
     use Script as S;
     match c.script() {
-        S::Han | S::Hiragana | S::Katakana | S::Bopomofo | S::Yi | S::Tangut | S::Nushu | S::Khitan_Small_Script => {
-            Class::Han
-        }
+        S::Han
+        | S::Hiragana
+        | S::Katakana
+        | S::Bopomofo
+        | S::Yi
+        | S::Tangut
+        | S::Nushu
+        | S::Khitan_Small_Script => Class::Han,
         S::Thai | S::Lao | S::Khmer | S::Myanmar | S::Tai_Le | S::New_Tai_Lue | S::Tai_Tham | S::Tai_Viet => {
             Class::Cluster
         }
@@ -134,10 +220,20 @@ mod tests {
     }
 
     #[test]
+    fn words_are_what_white_space_leaves() {
+        for c in (0..=0x10_ffff).filter_map(char::from_u32) {
+            let line = format!("a{c}b{c}{c}é{c}");
+            let want: Vec<&str> = line.split(is_space).filter(|word| !word.is_empty()).collect();
+            assert_eq!(words(&line).collect::<Vec<_>>(), want, "{c:?}");
+        }
+    }
+
+    #[test]
     fn letters_of_many_scripts() {
-        let classes: Vec<Class> = "aÄ1ʼ語カーกक\u{94d}한-–$½_".chars().map(class).collect();
         use Class::{Capital, Cluster, Currency, Digit, Extend, Han, Hyphen, Letter, Other, Small};
-        let want = [Small, Capital, Digit, Letter, Han, Han, Han, Cluster, Letter, Extend, Letter, Hyphen, Other];
+        let classes: Vec<Class> = "aÄ1ʼ語カーกक\u{94d}한-–$½_".chars().map(class).collect();
+        let want =
+            [Small, Capital, Digit, Letter, Han, Han, Han, Cluster, Letter, Extend, Letter, Hyphen, Other];
         assert_eq!(classes[..13], want);
         assert_eq!(classes[13..], [Currency, Letter, Letter]);
     }

@@ -3,7 +3,7 @@
 //! A line falls into chunks at white space, and a chunk into words by rule. Words are ranges of bytes of the line, in
 //! order, without white space; no cluster of a letter and its marks, and no sequence of emoji, is cut.
 
-use crate::classes::{Class, class, is_space};
+use crate::classes::{Class, LEADS, Lead, class, is_space, skip_space, starts_with_space};
 use crate::language::{Apostrophe, CONTRACTIONS, Language, Leading};
 use unicode_segmentation::{GraphemeCursor, UnicodeSegmentation};
 
@@ -17,10 +17,14 @@ struct Char {
     class: Class,
 }
 
+/// No abbreviation has more bytes.
+const LONGEST: usize = 24;
+
 /// Abbreviations that are followed by a number: without one, the period ends a sentence.
 const NUMERIC: [&str; 33] = [
-    "no", "nos", "nr", "nrs", "art", "arts", "artt", "p", "pp", "fig", "figs", "vol", "vols", "voll", "sec", "ch",
-    "par", "para", "núm", "num", "pág", "pag", "pagg", "abs", "ziff", "kap", "str", "s", "n", "č", "čl", "odst", "ust",
+    "no", "nos", "nr", "nrs", "art", "arts", "artt", "p", "pp", "fig", "figs", "vol", "vols", "voll", "sec",
+    "ch", "par", "para", "núm", "num", "pág", "pag", "pagg", "abs", "ziff", "kap", "str", "s", "n", "č",
+    "čl", "odst", "ust",
 ];
 
 /// Appends the words of a line.
@@ -54,34 +58,22 @@ pub fn cut(line: &str, language: &Language, words: &mut Vec<Range>) {
     keep_clusters(line, words, first);
 }
 
-/// Where the next chunk starts.
-fn skip_space(line: &str, at: usize) -> Option<usize> {
-    line[at..].find(|c| !is_space(c)).map(|skipped| at + skipped)
-}
-
 /// Where a chunk ends, and whether it consists of ASCII letters and digits, but for a sign at its end.
 fn chunk_end(line: &str, start: usize) -> (usize, bool) {
     let bytes = line.as_bytes();
-    let mut others = 0;
-    let mut at = start;
+    let (mut signs, mut plain, mut at) = (0, true, start);
     while at < bytes.len() {
-        match bytes[at] {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' => {}
-            b' ' | 9..=13 | 0x1c..=0x1f => break,
-            // All white space beyond ASCII starts with one of these.
-            0xc2 | 0xe1..=0xe3 => {
-                others = 2;
-                if line[at..].starts_with(is_space) {
-                    break;
-                }
-            }
-            0x80.. => others = 2,
-            b'.' | b',' | b';' | b':' | b'!' | b'?' => others += 1,
-            _ => others = 2,
+        match LEADS[usize::from(bytes[at])] {
+            Lead::Plain => {}
+            Lead::Space => break,
+            Lead::Perhaps if starts_with_space(line, at) => break,
+            Lead::Sign => signs += 1,
+            Lead::Perhaps | Lead::Other => plain = false,
         }
         at += 1;
     }
-    (at, others == 0 || (others == 1 && at > start + 1 && !bytes[at - 1].is_ascii_alphanumeric()))
+    let last = signs == 1 && at > start + 1 && !bytes[at - 1].is_ascii_alphanumeric();
+    (at, plain && (signs == 0 || last))
 }
 
 /// Cuts a chunk of letters and digits with at most a sign at its end.
@@ -118,6 +110,10 @@ fn keep_clusters(line: &str, words: &mut Vec<Range>, first: usize) {
 
 /// Nothing below U+0300 makes a cluster with its neighbour, and neither do Han characters with each other.
 fn inside_cluster(line: &str, at: usize) -> bool {
+    let bytes = line.as_bytes();
+    if bytes[at - 1].is_ascii() && bytes[at].is_ascii() {
+        return false;
+    }
     let before = line[..at].chars().next_back();
     let after = line[at..].chars().next();
     let simple = |c: Option<char>| c.is_none_or(|c| c < '\u{300}' || class(c) == Class::Han);
@@ -126,6 +122,15 @@ fn inside_cluster(line: &str, at: usize) -> bool {
     }
     let mut cursor = GraphemeCursor::new(at, line.len(), true);
     !cursor.is_boundary(line, 0).unwrap_or(true)
+}
+
+/// Whether a list, in small letters, has a word in letters of either case.
+fn has(list: &[&str], word: &str) -> bool {
+    if word.is_ascii() {
+        return list.iter().any(|listed| listed.eq_ignore_ascii_case(word));
+    }
+    let small = word.to_lowercase();
+    list.contains(&small.as_str())
 }
 
 fn is_apostrophe(c: char) -> bool {
@@ -150,6 +155,9 @@ struct Period<'a> {
 impl Period<'_> {
     /// Whether the period is part of the word: in abbreviations, initials and ordinals.
     fn stays(&self) -> bool {
+        if self.word.len() > LONGEST {
+            return false;
+        }
         let letters = self.word.chars().filter(|&c| class(c).is_letter()).count();
         if letters == 0 {
             return self.is_ordinal();
@@ -157,17 +165,13 @@ impl Period<'_> {
         if self.word.contains('.') {
             return self.word.split('.').all(|part| part.chars().count() <= 2);
         }
-        if !self.closed || self.word.len() > 24 {
+        if !self.closed {
             return false;
         }
-        let small = self.word.to_lowercase();
-        let Some(next) = self.next else { return self.language.last.contains(&small.as_str()) };
+        let Some(next) = self.next else { return has(self.language.last, self.word) };
         let next = class(next);
-        if NUMERIC.contains(&small.as_str()) && self.language.abbreviations.contains(&small.as_str()) {
-            return next == Class::Digit;
-        }
-        if self.language.abbreviations.contains(&small.as_str()) {
-            return true;
+        if has(self.language.abbreviations, self.word) {
+            return next == Class::Digit || !has(&NUMERIC, self.word);
         }
         let capital = self.word.chars().next().is_some_and(|c| class(c) == Class::Capital);
         match next {
@@ -181,7 +185,10 @@ impl Period<'_> {
     /// Numbers to 99 before a word.
     fn is_ordinal(&self) -> bool {
         let follows = self.closed && self.next.is_some_and(|c| class(c).is_letter());
-        self.language.ordinals && follows && self.word.len() <= 2 && self.word.bytes().all(|b| b.is_ascii_digit())
+        self.language.ordinals
+            && follows
+            && self.word.len() <= 2
+            && self.word.bytes().all(|b| b.is_ascii_digit())
     }
 }
 
@@ -240,6 +247,10 @@ impl Chunk<'_> {
     /// Appends the words of the chunk; says where in the line a tag ends that starts here and goes beyond.
     fn cut(&self, words: &mut Vec<Range>) -> usize {
         let mut i = 0;
+        if self.is_emoticon() {
+            words.push((self.at(0), self.end));
+            return 0;
+        }
         while i < self.chars.len() {
             if self.chars[i].c == '<'
                 && let Some(end) = tag_end(self.line, self.chars[i].at)
@@ -256,6 +267,17 @@ impl Chunk<'_> {
             i = next;
         }
         0
+    }
+
+    /// `:)`, `;-(` and the like, by themselves.
+    fn is_emoticon(&self) -> bool {
+        let eyes = matches!(self.char(0), Some(':' | ';'));
+        let mouth = |i| matches!(self.char(i), Some(')' | '(' | 'D' | 'P' | 'p' | '/' | '|' | '*'));
+        eyes && match self.chars.len() {
+            2 => mouth(1),
+            3 => self.char(1) == Some('-') && mouth(2),
+            _ => false,
+        }
     }
 
     /// Behind the word that starts at `i`.
@@ -276,11 +298,16 @@ impl Chunk<'_> {
         self.chars.partition_point(|c| c.at < self.at(i) + length)
     }
 
-    /// A hyphen starts words such as `-5` and `-teile`, but not those with a capital, which it sets off.
+    /// A hyphen starts words such as `-5` and `-teile`, but not those with a capital, which it sets off, unless these
+    /// are German or go on after a sign: `“-Schild`.
     fn hyphen(&self, i: usize) -> usize {
         let run = self.run(i, |c| c.class == Class::Hyphen);
         let after_word = i > 0 && self.is_word(i - 1);
-        let starts = matches!(self.class(run), Some(Class::Digit | Class::Small | Class::Letter));
+        let starts = match self.class(run) {
+            Some(Class::Digit | Class::Small | Class::Letter) => true,
+            Some(Class::Capital) => i > 0 || self.language.code == "de",
+            _ => false,
+        };
         if run == i + 1 && starts && !after_word { self.word(i) } else { run }
     }
 
@@ -298,7 +325,9 @@ impl Chunk<'_> {
                 let end = self.run(i + 1, |c| c.class.is_word());
                 end + usize::from(c == '#' && self.char(end) == Some('#'))
             }
-            '`' | '*' | '=' | '~' | '+' | '^' | '|' | '\\' | '<' | '>' | '–' | '—' => self.run(i, |other| other.c == c),
+            '`' | '*' | '=' | '~' | '+' | '^' | '|' | '\\' | '<' | '>' | '–' | '—' => {
+                self.run(i, |other| other.c == c)
+            }
             '°' if matches!(self.char(i + 1), Some('C' | 'F')) && !self.is_word(i + 2) => i + 2,
             _ if c.is_ascii() => self.run(i + 1, |c| c.class == Class::Extend),
             _ => self.cluster(i).max(self.run(i + 1, |c| c.class == Class::Extend)),
@@ -317,7 +346,11 @@ impl Chunk<'_> {
             return i + 2;
         }
         let before_word = i == 0 || !self.is_word(i - 1);
-        if c != '"' && before_word && self.leads(i) { self.word(i) } else { self.run(i + 1, |c| c.class == Class::Extend) }
+        if c != '"' && before_word && self.leads(i) {
+            self.word(i)
+        } else {
+            self.run(i + 1, |c| c.class == Class::Extend)
+        }
     }
 
     /// Whether the apostrophe at `i` starts a word.
@@ -328,7 +361,7 @@ impl Chunk<'_> {
             Leading::Every => self.is_letter(i + 1),
             Leading::Listed(list) => {
                 (year && !self.is_digit(i + 3) && !self.char(end).is_some_and(is_apostrophe))
-                    || list.contains(&self.slice(i + 1, end).to_lowercase().as_str())
+                    || has(list, self.slice(i + 1, end))
             }
         }
     }
@@ -369,7 +402,8 @@ impl Chunk<'_> {
 
     /// Behind the URL, without the signs at its end that belong to the sentence.
     fn url_end(&self, from: usize) -> usize {
-        let inside = |c: Char| !c.class.is_dense() && !matches!(c.c, '<' | '>' | '"' | '“' | '”' | '«' | '»' | '„');
+        let inside =
+            |c: Char| !c.class.is_dense() && !matches!(c.c, '<' | '>' | '"' | '“' | '”' | '«' | '»' | '„');
         let mut end = self.run(from, inside);
         while end > from {
             let opened = || self.chars[from..end].iter().any(|c| c.c == '(');
@@ -396,7 +430,8 @@ impl Chunk<'_> {
             }
             labels += 1;
             end = label;
-            let more = self.char(end) == Some('.') && self.char(end + 1).is_some_and(|c| c.is_ascii_alphanumeric());
+            let more =
+                self.char(end) == Some('.') && self.char(end + 1).is_some_and(|c| c.is_ascii_alphanumeric());
             if !more {
                 break;
             }
@@ -442,23 +477,24 @@ impl Chunk<'_> {
         let before = self.base(j).filter(|&k| k >= i && self.is_word(k));
         let letters = before.is_some_and(|k| self.is_letter(k)) && self.is_letter(j + 1);
         // Quotation marks and accents count if they were mistaken for apostrophes.
-        let counts = matches!(self.chars[j].c, '\'' | '’' | '＇') || (letters && !self.slice(0, j).contains('"'));
+        let counts =
+            matches!(self.chars[j].c, '\'' | '’' | '＇') || (letters && !self.slice(0, j).contains('"'));
         let stem = || {
             let from = (i..j).rev().find(|&k| !self.is_word(k)).map_or(i, |k| k + 1);
-            self.slice(from, j).to_lowercase()
+            self.slice(from, j)
         };
         if before.is_none() || !counts || !self.is_word(j + 1) {
             let quoted = matches!(self.char(j + 1), Some('"' | '“' | '«' | '„' | '‘'));
             let stays = match self.language.apostrophe {
-                Apostrophe::Listed(list) => quoted && list.contains(&stem().as_str()),
-                Apostrophe::Every => quoted || stem() == "po",
+                Apostrophe::Listed(list) => quoted && has(list, stem()),
+                Apostrophe::Every => quoted || has(&["po"], stem()),
                 Apostrophe::Whole | Apostrophe::English => false,
             };
             return Step::End(if stays && before.is_some() && self.chars[j].c != '"' { j + 1 } else { j });
         }
         match self.language.apostrophe {
             Apostrophe::English if self.contraction(j).is_some() => Step::End(j),
-            Apostrophe::Listed(list) if letters && list.contains(&stem().as_str()) => Step::End(j + 1),
+            Apostrophe::Listed(list) if letters && has(list, stem()) => Step::End(j + 1),
             Apostrophe::Every if letters => Step::End(j + 1),
             _ => Step::On(j + 1),
         }
@@ -468,7 +504,11 @@ impl Chunk<'_> {
         match self.get(j + 1) {
             Some(next) if next.c == '.' => Step::End(j),
             Some(next) if next.class.is_word() => {
-                if self.ends_sentence(i, j) { Step::End(j) } else { Step::On(j + 2) }
+                if self.ends_sentence(i, j) {
+                    Step::End(j)
+                } else {
+                    Step::On(j + 2)
+                }
             }
             Some(next) if next.class == Class::Hyphen && self.is_letter(j + 2) => Step::On(j + 2),
             Some(Char { c: ',' | ';' | ':', .. }) if self.is_letter(j - 1) => Step::End(j + 1),
@@ -483,7 +523,8 @@ impl Chunk<'_> {
 
     /// A space was forgotten after a sentence: `Ende.Der`.
     fn ends_sentence(&self, i: usize, j: usize) -> bool {
-        let long = j >= i + 3 && (j - 3..j).all(|k| self.is_letter(k)) && self.class(j - 1) == Some(Class::Small);
+        let long =
+            j >= i + 3 && (j - 3..j).all(|k| self.is_letter(k)) && self.class(j - 1) == Some(Class::Small);
         long && self.class(j + 1) == Some(Class::Capital) && self.class(j + 2) == Some(Class::Small)
     }
 
@@ -494,13 +535,19 @@ impl Chunk<'_> {
         let capitals = self.class(base) == Some(Class::Capital) && self.class(j + 1) == Some(Class::Capital);
         let ending = letters && self.language.gender && self.slice(j + 1, self.chars.len()).starts_with("in");
         let on = match self.chars[j].c {
-            ',' | '\u{66b}' | '\u{66c}' => digits,
+            ',' | '/' | '\u{66b}' | '\u{66c}' => digits,
             ':' => digits || ending || (letters && self.language.colon),
             '*' => ending,
-            '/' => digits,
             '·' | '\u{2027}' => letters,
-            '&' => capitals,
-            '(' => return self.bracket_inside(j),
+            '&' => {
+                // `A&amp;M`
+                let entity = self.entity(j).filter(|&end| self.class(end) == Some(Class::Capital));
+                match entity.filter(|_| self.class(base) == Some(Class::Capital)) {
+                    Some(end) => return Step::On(end + 1),
+                    None => capitals,
+                }
+            }
+            '(' => return self.bracket_inside(base, j),
             _ => false,
         };
         if on {
@@ -521,11 +568,15 @@ impl Chunk<'_> {
         }
     }
 
-    /// `10(3)`, `COM(2000)`, `person(s)`: brackets around a number or an ending.
-    fn bracket_inside(&self, j: usize) -> Step {
+    /// `10(3)`, `COM(2000)`, `person(s)`, `1999/0151(COD)`: brackets around a number, an ending, a code.
+    fn bracket_inside(&self, base: usize, j: usize) -> Step {
         let numbers = self.run(j + 1, |c| c.class == Class::Digit);
         let letters = self.run(j + 1, |c| c.class == Class::Small);
-        let end = if letters <= j + 3 { numbers.max(letters) } else { numbers };
+        let capitals = self.run(j + 1, |c| c.class == Class::Capital);
+        let mut end = if letters <= j + 3 { numbers.max(letters) } else { numbers };
+        if self.is_digit(base) {
+            end = end.max(capitals);
+        }
         let short = end > j + 1 && end <= j + 5 && self.char(end) == Some(')');
         if short { Step::On(end + 1) } else { Step::End(j) }
     }
@@ -555,7 +606,8 @@ fn tag_end(line: &str, at: usize) -> Option<usize> {
     if !name.starts_with(|c: char| c.is_ascii_alphabetic()) {
         return None;
     }
-    let mut rest = name.trim_start_matches(|c: char| c.is_ascii_alphanumeric() || matches!(c, ':' | '-' | '_' | '.'));
+    let mut rest =
+        name.trim_start_matches(|c: char| c.is_ascii_alphanumeric() || matches!(c, ':' | '-' | '_' | '.'));
     loop {
         let next = rest.trim_start_matches(is_space);
         if let Some(after) = next.strip_prefix("/>").or_else(|| next.strip_prefix('>')) {
@@ -570,7 +622,8 @@ fn tag_end(line: &str, at: usize) -> Option<usize> {
 
 /// What comes after `name="value"`.
 fn attribute(text: &str) -> Option<&str> {
-    let value = text.trim_start_matches(|c: char| c.is_ascii_alphanumeric() || matches!(c, ':' | '-' | '_' | '.'));
+    let value =
+        text.trim_start_matches(|c: char| c.is_ascii_alphanumeric() || matches!(c, ':' | '-' | '_' | '.'));
     let value = if value.len() < text.len() { value.strip_prefix('=')? } else { return None };
     for quote in ['"', '\''] {
         if let Some(value) = value.strip_prefix(quote) {
@@ -611,13 +664,18 @@ mod tests {
                 ("He said, 'Go.'", "He|said|,|'|Go|.|'"),
                 ("“Go,” he said.", "“|Go|,|”|he|said|."),
                 ("Parliament\"s \"Rules\"", "Parliament|\"s|\"|Rules|\""),
-                ("Mr. Smith of the U.S. met J. Doe, i.e. him.", "Mr.|Smith|of|the|U.S.|met|J.|Doe|,|i.e.|him|."),
+                (
+                    "Mr. Smith of the U.S. met J. Doe, i.e. him.",
+                    "Mr.|Smith|of|the|U.S.|met|J.|Doe|,|i.e.|him|.",
+                ),
                 ("So do I. No. 5 says no. Then", "So|do|I|.|No.|5|says|no|.|Then"),
                 ("pens, paper etc.", "pens|,|paper|etc."),
                 ("at 10:30 p.m., on 12/05/2010", "at|10:30|p.m.|,|on|12/05/2010"),
                 ("Rule 10(3) and COM(2000)0123 for person(s)", "Rule|10(3)|and|COM(2000)0123|for|person(s)"),
+                ("C5-0003/1999 - 1999/2004(DEC) a(DEC)", "C5-0003/1999|-|1999/2004(DEC)|a|(|DEC|)"),
+                ("yes :) no ;-( a:) A&amp;M", "yes|:)|no|;-(|a|:|)|A&amp;M"),
                 ("$5, US$5.50, 50% or -5 and 1,000,000", "$|5|,|US$|5.50|,|50|%|or|-5|and|1,000,000"),
-                ("well-known pre- and post-war", "well-known|pre-|and|post-war"),
+                ("well-known pre- and post-war -Yes -no", "well-known|pre-|and|post-war|-|Yes|-no"),
                 ("wait... what?! no — yes--no", "wait|...|what|?!|no|—|yes|--|no"),
                 ("R&D and AT&T and C++ or C#", "R&D|and|AT&T|and|C++|or|C#"),
                 ("and/or the end.The start", "and|/|or|the|end|.|The|start"),
@@ -631,7 +689,10 @@ mod tests {
         check(
             "en",
             &[
-                ("See http://a.b/c?d=e&f=(g), or (www.x.org).", "See|http://a.b/c?d=e&f=(g)|,|or|(|www.x.org|)|."),
+                (
+                    "See http://a.b/c?d=e&f=(g), or (www.x.org).",
+                    "See|http://a.b/c?d=e&f=(g)|,|or|(|www.x.org|)|.",
+                ),
                 ("mail me@x.org, or example.com/path.", "mail|me@x.org|,|or|example.com/path|."),
                 ("#PRS_ORG# and #tag by @who_1: #1", "#PRS_ORG#|and|#tag|by|@who_1|:|#1"),
                 ("<b>bold</b> &amp; <br/>&#124;", "<b>|bold|</b>|&amp;|<br/>|&#124;"),
@@ -648,7 +709,8 @@ mod tests {
             &[
                 ("Am 3. Oktober z.B. geht's.", "Am|3.|Oktober|z.B.|geht's|."),
                 ("„Vor- und Nachteile“, Abs. 1 usw.", "„|Vor-|und|Nachteile|“|,|Abs.|1|usw."),
-                ("Lehrer*innen, -teile -Nein", "Lehrer*innen|,|-teile|-|Nein"),
+                ("Lehrer*innen, -teile -Nein", "Lehrer*innen|,|-teile|-Nein"),
+                ("ein „Halt“-Schild", "ein|„|Halt|“|-Schild"),
             ],
         );
         check(
@@ -670,7 +732,10 @@ mod tests {
     fn scripts() {
         check(
             "zh",
-            &[("我用Python 3.11写“代码”，好。", "我|用|Python|3.11|写|“|代|码|”|，|好|。"), ("カナー", "カ|ナ|ー")],
+            &[
+                ("我用Python 3.11写“代码”，好。", "我|用|Python|3.11|写|“|代|码|”|，|好|。"),
+                ("カナー", "カ|ナ|ー"),
+            ],
         );
         check("ko", &[("한국은 中國(중국)이다.", "한국은|中國|(|중국|)|이다|.")]);
         check("hi", &[("क्षत्रिय है। राम॥", "क्षत्रिय|है|।|राम|॥")]);

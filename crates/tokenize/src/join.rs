@@ -28,6 +28,8 @@ pub enum Kind {
     Suffix,
     /// The start of a word: `l'`.
     Prefix,
+    /// `-Schild`, which goes on after a quotation mark: `“-Schild`.
+    Hyphened,
     /// A currency sign.
     Currency,
     /// Letters with a currency sign: `US$`.
@@ -83,6 +85,7 @@ pub enum Quote {
 
 /// What the rules look at in a word.
 #[derive(Debug, Clone, Copy)]
+#[allow(clippy::struct_excessive_bools)] // each is a question of its own
 pub struct Look {
     /// Its kind.
     pub kind: Kind,
@@ -92,6 +95,8 @@ pub struct Look {
     dense_last: bool,
     digit_first: bool,
     digit_last: bool,
+    /// Digits and separators only.
+    number: bool,
     /// Ends with `s`, after which an English apostrophe is a genitive.
     s_last: bool,
     /// Ends with `>`.
@@ -117,6 +122,13 @@ pub struct Shape {
     joins_right: bool,
 }
 
+impl Shape {
+    /// After it, a word may go on with a hyphen.
+    fn ends_quote(&self) -> bool {
+        (self.look.is_quote() && self.joins_left) || self.look.kind == Kind::Suffix
+    }
+}
+
 impl Look {
     /// The look of a word without its marks.
     pub fn of(word: &str, language: &Language) -> Self {
@@ -128,6 +140,8 @@ impl Look {
             dense_last: false,
             digit_first: first.is_ascii_digit(),
             digit_last: last.is_ascii_digit(),
+            number: first.is_ascii_digit()
+                && bytes.iter().all(|b| matches!(b, b'0'..=b'9' | b'.' | b',' | b':')),
             s_last: matches!(last, b's' | b'S'),
             ends_tag: last == b'>',
             ends_empty_tag: false,
@@ -150,6 +164,11 @@ impl Look {
     /// Whether marks may turn it.
     pub fn is_quote(&self) -> bool {
         matches!(self.kind, Kind::Quote(_))
+    }
+
+    /// Whether it has letters or digits, so that marks are better elsewhere.
+    pub fn is_word(&self) -> bool {
+        matches!(self.kind, Kind::Word | Kind::Hyphened)
     }
 
     fn closes(&self) -> bool {
@@ -181,17 +200,23 @@ fn kind(word: &str, language: &Language) -> Kind {
         '&' if last == ';' => return Kind::Spaced,
         '°' => return Kind::Suffix,
         '<' => return tag(word),
+        '-' if rest.starts_with(char::is_alphabetic) => return Kind::Hyphened,
         _ if rest.chars().all(|c| c == first) && !class(first).is_word() => return sign(first),
         _ => {}
     }
     let elides = matches!(language.apostrophe, Apostrophe::Listed(_) | Apostrophe::Every);
-    if elides && class(first).is_letter() && matches!(last, '\'' | '’' | '´' | '＇' | '"') && !is_po(word) {
+    if elides && class(first).is_letter() && matches!(last, '\'' | '’' | '´' | '＇' | '"') && !is_po(word)
+    {
         return Kind::Prefix;
     }
     if class(last) == Class::Currency {
         return Kind::CurrencyWord;
     }
-    if class(first) == Class::Other && first.general_category() == G::OtherSymbol { Kind::Symbol } else { Kind::Word }
+    if class(first) == Class::Other && first.general_category() == G::OtherSymbol {
+        Kind::Symbol
+    } else {
+        Kind::Word
+    }
 }
 
 /// The Italian word for a little.
@@ -200,7 +225,8 @@ fn is_po(word: &str) -> bool {
 }
 
 fn is_contraction(rest: &str, language: &Language) -> bool {
-    language.apostrophe == Apostrophe::English && CONTRACTIONS.iter().any(|known| rest.eq_ignore_ascii_case(known))
+    language.apostrophe == Apostrophe::English
+        && CONTRACTIONS.iter().any(|known| rest.eq_ignore_ascii_case(known))
 }
 
 fn tag(word: &str) -> Kind {
@@ -218,6 +244,9 @@ fn tag(word: &str) -> Kind {
 fn sign(c: char) -> Kind {
     use Quote as Q;
     match c {
+        // Those of most texts first; their categories would say the same.
+        ',' | '.' | ')' | ']' | '}' | '…' => Kind::Close,
+        '(' | '[' | '{' | '¿' | '¡' => Kind::Open,
         ';' | ':' | '!' | '?' => Kind::Clause,
         '/' => Kind::Both,
         '"' => Kind::Quote(Q::Straight),
@@ -236,10 +265,11 @@ fn sign(c: char) -> Kind {
         '%' | '‰' | '‱' | '\u{66a}' => Kind::Percent,
         '–' => Kind::Dash,
         '°' | '′' | '″' | '®' | '™' => Kind::Suffix,
-        '¿' | '¡' => Kind::Open,
         '#' | '&' | '*' | '@' | '\\' | '§' | '¶' | '†' | '‡' | '•' | '·' | '※' => Kind::Spaced,
         // The block of Han punctuation, and wide and half-width forms of signs.
-        '\u{3001}'..='\u{301f}' | '\u{ff01}'..='\u{ff65}' if !class(c).is_word() && !class(c).is_dense() => Kind::Both,
+        '\u{3001}'..='\u{301f}' | '\u{ff01}'..='\u{ff65}' if !class(c).is_word() && !class(c).is_dense() => {
+            Kind::Both
+        }
         _ => by_category(c),
     }
 }
@@ -260,6 +290,7 @@ const TAG_WORDS: usize = 16;
 
 /// What is open at some place of a line.
 #[derive(Debug, Clone, Copy)]
+#[allow(clippy::struct_excessive_bools)] // each is a pair of its own
 pub struct Joiner {
     language: Language,
     straight: bool,
@@ -321,7 +352,8 @@ impl Joiner {
     }
 
     fn is_genitive(&self, before: Option<&Shape>) -> bool {
-        self.language.code == "en" && before.is_some_and(|shape| shape.look.kind == Kind::Word && shape.look.s_last)
+        self.language.code == "en"
+            && before.is_some_and(|shape| shape.look.kind == Kind::Word && shape.look.s_last)
     }
 
     /// Takes a quotation mark in, which opens or closes.
@@ -355,6 +387,7 @@ impl Joiner {
     pub fn word(&mut self, before: Option<&Shape>, look: &Look, after: &[Look]) -> Shape {
         let next = after.first();
         let number_before = before.is_some_and(|shape| shape.look.digit_last);
+        let range = before.is_some_and(|shape| shape.look.number) && next.is_some_and(|next| next.number);
         let number_after = next.is_some_and(|next| next.digit_first);
         let (joins_left, joins_right) = if self.in_tag {
             self.in_tag = !look.ends_tag;
@@ -373,7 +406,8 @@ impl Joiner {
                 Kind::Currency if number_before => (self.language.code == "en", false),
                 Kind::Currency | Kind::CurrencyWord => (false, number_after),
                 Kind::Percent => (!(self.language.spaced_percent && number_before), false),
-                Kind::Dash => (number_before && number_after, number_before && number_after),
+                Kind::Dash => (range, range),
+                Kind::Hyphened => (before.is_some_and(Shape::ends_quote), false),
             }
         };
         Shape { look: *look, joins_left, joins_right }

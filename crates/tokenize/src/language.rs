@@ -17,6 +17,7 @@ pub enum Apostrophe {
 
 /// The rules of a language.
 #[derive(Debug, Clone, Copy)]
+#[allow(clippy::struct_excessive_bools)] // each is a habit of its own
 pub struct Language {
     /// Two letters where the language has them.
     pub code: &'static str,
@@ -79,11 +80,12 @@ const ENGLISH: Language = Language {
     apostrophe: Apostrophe::English,
     leading: Leading::Listed(&["tis", "twas", "twere", "twill", "em", "til", "till", "cause", "bout", "n"]),
     abbreviations: &[
-        "mr", "mrs", "ms", "messrs", "dr", "prof", "rev", "hon", "st", "sr", "jr", "gen", "col", "maj", "capt", "lt",
-        "sgt", "cpl", "gov", "sen", "rep", "pres", "supt", "insp", "jan", "feb", "mar", "apr", "jun", "jul", "aug",
-        "sept", "sep", "oct", "nov", "dec", "mt", "ft", "ave", "blvd", "rd", "inc", "ltd", "corp", "co", "bros", "etc",
-        "vs", "viz", "cf", "al", "ed", "eds", "vol", "vols", "no", "nos", "pp", "fig", "figs", "art", "arts", "par",
-        "para", "sec", "ch", "approx", "dept", "est", "ext", "tel", "univ", "assn", "adm", "cmdr", "fr",
+        "mr", "mrs", "ms", "messrs", "dr", "prof", "rev", "hon", "st", "sr", "jr", "gen", "col", "maj",
+        "capt", "lt", "sgt", "cpl", "gov", "sen", "rep", "pres", "supt", "insp", "jan", "feb", "mar", "apr",
+        "jun", "jul", "aug", "sept", "sep", "oct", "nov", "dec", "mt", "ft", "ave", "blvd", "rd", "inc",
+        "ltd", "corp", "co", "bros", "etc", "vs", "viz", "cf", "al", "ed", "eds", "vol", "vols", "no", "nos",
+        "pp", "fig", "figs", "art", "arts", "par", "para", "sec", "ch", "approx", "dept", "est", "ext",
+        "tel", "univ", "assn", "adm", "cmdr", "fr",
     ],
     last: &["etc", "inc", "ltd", "corp", "jr", "sr", "al"],
     ..PLAIN
@@ -92,11 +94,12 @@ const ENGLISH: Language = Language {
 const GERMAN: Language = Language {
     code: "de",
     abbreviations: &[
-        "dr", "prof", "hr", "fr", "frl", "st", "nr", "abs", "art", "ziff", "kap", "anm", "aufl", "bd", "bde", "hrsg",
-        "jg", "jh", "jan", "feb", "febr", "mär", "apr", "jun", "jul", "aug", "sep", "sept", "okt", "nov", "dez", "ca",
-        "bzw", "bspw", "evtl", "ggf", "inkl", "exkl", "max", "min", "mind", "mio", "mrd", "usw", "etc", "ff", "vgl",
-        "sog", "geb", "gest", "dipl", "ing", "mag", "med", "phil", "str", "tel", "tsd", "zz", "zzgl", "abzgl", "allg",
-        "betr", "bzgl", "einschl", "entspr", "gem", "gez", "lt", "österr", "rd", "ugs", "urspr", "verh", "zt",
+        "dr", "prof", "hr", "fr", "frl", "st", "nr", "abs", "art", "ziff", "kap", "anm", "aufl", "bd", "bde",
+        "hrsg", "jg", "jh", "jan", "feb", "febr", "mär", "apr", "jun", "jul", "aug", "sep", "sept", "okt",
+        "nov", "dez", "ca", "bzw", "bspw", "evtl", "ggf", "inkl", "exkl", "max", "min", "mind", "mio", "mrd",
+        "usw", "etc", "ff", "vgl", "sog", "geb", "gest", "dipl", "ing", "mag", "med", "phil", "str", "tel",
+        "tsd", "zz", "zzgl", "abzgl", "allg", "betr", "bzgl", "einschl", "entspr", "gem", "gez", "lt",
+        "österr", "rd", "ugs", "urspr", "verh", "zt",
     ],
     last: &["usw", "etc", "ff"],
     ordinals: true,
@@ -109,12 +112,13 @@ const GERMAN: Language = Language {
 const FRENCH: Language = Language {
     code: "fr",
     apostrophe: Apostrophe::Listed(&[
-        "l", "d", "j", "m", "t", "s", "c", "ç", "n", "qu", "jusqu", "lorsqu", "puisqu", "quoiqu", "quelqu", "presqu",
+        "l", "d", "j", "m", "t", "s", "c", "ç", "n", "qu", "jusqu", "lorsqu", "puisqu", "quoiqu", "quelqu",
+        "presqu",
     ]),
     abbreviations: &[
-        "mm", "mme", "mmes", "mlle", "mlles", "dr", "pr", "prof", "me", "mgr", "st", "ste", "art", "av", "bd", "boul",
-        "cf", "chap", "col", "env", "etc", "ex", "éd", "fig", "hab", "janv", "févr", "avr", "juil", "sept", "oct",
-        "nov", "déc", "no", "nos", "p", "pp", "par", "réf", "tél", "vol", "vs", "al",
+        "mm", "mme", "mmes", "mlle", "mlles", "dr", "pr", "prof", "me", "mgr", "st", "ste", "art", "av",
+        "bd", "boul", "cf", "chap", "col", "env", "etc", "ex", "éd", "fig", "hab", "janv", "févr", "avr",
+        "juil", "sept", "oct", "nov", "déc", "no", "nos", "p", "pp", "par", "réf", "tél", "vol", "vs", "al",
     ],
     last: &["etc", "al"],
     spaced_percent: true,
@@ -125,10 +129,10 @@ const FRENCH: Language = Language {
 const SPANISH: Language = Language {
     code: "es",
     abbreviations: &[
-        "sr", "sra", "srta", "sres", "dr", "dra", "prof", "lic", "ing", "d", "dña", "da", "ud", "uds", "vd", "vds",
-        "art", "arts", "av", "avda", "c", "cap", "cía", "ej", "etc", "fig", "gral", "núm", "n", "pág", "págs", "pp",
-        "prov", "sta", "sto", "tel", "tfno", "vol", "ene", "feb", "abr", "jun", "jul", "ago", "sept", "oct", "nov",
-        "dic",
+        "sr", "sra", "srta", "sres", "dr", "dra", "prof", "lic", "ing", "d", "dña", "da", "ud", "uds", "vd",
+        "vds", "art", "arts", "av", "avda", "c", "cap", "cía", "ej", "etc", "fig", "gral", "núm", "n", "pág",
+        "págs", "pp", "prov", "sta", "sto", "tel", "tfno", "vol", "ene", "feb", "abr", "jun", "jul", "ago",
+        "sept", "oct", "nov", "dic",
     ],
     last: &["etc"],
     ..PLAIN
@@ -138,9 +142,9 @@ const ITALIAN: Language = Language {
     code: "it",
     apostrophe: Apostrophe::Every,
     abbreviations: &[
-        "sig", "sigg", "sigra", "dott", "dr", "prof", "avv", "ing", "on", "rev", "mons", "art", "artt", "cap", "cfr",
-        "ecc", "etc", "es", "fig", "gen", "n", "nn", "num", "pag", "pagg", "pp", "p", "tel", "vol", "voll", "gennaio",
-        "feb", "apr", "giu", "lug", "ago", "sett", "ott", "nov", "dic", "ss",
+        "sig", "sigg", "sigra", "dott", "dr", "prof", "avv", "ing", "on", "rev", "mons", "art", "artt",
+        "cap", "cfr", "ecc", "etc", "es", "fig", "gen", "n", "nn", "num", "pag", "pagg", "pp", "p", "tel",
+        "vol", "voll", "gennaio", "feb", "apr", "giu", "lug", "ago", "sett", "ott", "nov", "dic", "ss",
     ],
     last: &["ecc", "etc"],
     ..PLAIN
@@ -149,9 +153,10 @@ const ITALIAN: Language = Language {
 const PORTUGUESE: Language = Language {
     code: "pt",
     abbreviations: &[
-        "sr", "sra", "srs", "srta", "dr", "dra", "drs", "prof", "profa", "eng", "exmo", "exma", "art", "arts", "av",
-        "cap", "cf", "cia", "etc", "ex", "fig", "gen", "ltda", "n", "núm", "pág", "págs", "pp", "p", "sto", "sta",
-        "tel", "vol", "jan", "fev", "abr", "jun", "jul", "ago", "set", "out", "nov", "dez",
+        "sr", "sra", "srs", "srta", "dr", "dra", "drs", "prof", "profa", "eng", "exmo", "exma", "art",
+        "arts", "av", "cap", "cf", "cia", "etc", "ex", "fig", "gen", "ltda", "n", "núm", "pág", "págs", "pp",
+        "p", "sto", "sta", "tel", "vol", "jan", "fev", "abr", "jun", "jul", "ago", "set", "out", "nov",
+        "dez",
     ],
     last: &["etc", "ltda"],
     ..PLAIN
@@ -161,9 +166,10 @@ const DUTCH: Language = Language {
     code: "nl",
     leading: Leading::Listed(&["s", "t", "n", "m", "k", "r", "ns", "er"]),
     abbreviations: &[
-        "dhr", "mevr", "mw", "dr", "drs", "prof", "ir", "ing", "mr", "st", "art", "afb", "bijv", "bv", "blz", "ca",
-        "enz", "etc", "evt", "fig", "hfst", "incl", "excl", "jl", "max", "min", "mln", "mld", "nl", "nr", "nrs", "pag",
-        "resp", "tel", "vgl", "jan", "feb", "mrt", "apr", "jun", "jul", "aug", "sept", "okt", "nov", "dec",
+        "dhr", "mevr", "mw", "dr", "drs", "prof", "ir", "ing", "mr", "st", "art", "afb", "bijv", "bv", "blz",
+        "ca", "enz", "etc", "evt", "fig", "hfst", "incl", "excl", "jl", "max", "min", "mln", "mld", "nl",
+        "nr", "nrs", "pag", "resp", "tel", "vgl", "jan", "feb", "mrt", "apr", "jun", "jul", "aug", "sept",
+        "okt", "nov", "dec",
     ],
     last: &["enz", "etc"],
     ..PLAIN
@@ -172,9 +178,10 @@ const DUTCH: Language = Language {
 const RUSSIAN: Language = Language {
     code: "ru",
     abbreviations: &[
-        "г", "гг", "в", "вв", "ул", "д", "кв", "стр", "с", "ст", "п", "пп", "т", "тт", "тыс", "млн", "млрд", "трлн",
-        "руб", "коп", "проф", "акад", "доц", "им", "др", "пр", "см", "ср", "рис", "табл", "гл", "изд", "ред", "обл",
-        "р", "оз", "тел", "чел", "янв", "февр", "апр", "авг", "сент", "окт", "нояб", "дек",
+        "г", "гг", "в", "вв", "ул", "д", "кв", "стр", "с", "ст", "п", "пп", "т", "тт", "тыс", "млн", "млрд",
+        "трлн", "руб", "коп", "проф", "акад", "доц", "им", "др", "пр", "см", "ср", "рис", "табл", "гл",
+        "изд", "ред", "обл", "р", "оз", "тел", "чел", "янв", "февр", "апр", "авг", "сент", "окт", "нояб",
+        "дек",
     ],
     last: &["др", "пр", "г", "гг", "руб"],
     ..PLAIN
@@ -183,10 +190,10 @@ const RUSSIAN: Language = Language {
 const CZECH: Language = Language {
     code: "cs",
     abbreviations: &[
-        "p", "pí", "sl", "dr", "mudr", "judr", "rndr", "phdr", "ing", "mgr", "bc", "prof", "doc", "csc", "sv", "č",
-        "čís", "čl", "odst", "písm", "s", "str", "tj", "tzv", "tzn", "např", "apod", "atd", "aj", "cca", "mj", "mil",
-        "mld", "tis", "hl", "kpt", "gen", "nám", "ul", "ev", "ev", "obr", "tab", "tel", "popř", "resp", "event", "srov",
-        "stol", "max", "min", "kč",
+        "p", "pí", "sl", "dr", "mudr", "judr", "rndr", "phdr", "ing", "mgr", "bc", "prof", "doc", "csc",
+        "sv", "č", "čís", "čl", "odst", "písm", "s", "str", "tj", "tzv", "tzn", "např", "apod", "atd", "aj",
+        "cca", "mj", "mil", "mld", "tis", "hl", "kpt", "gen", "nám", "ul", "ev", "ev", "obr", "tab", "tel",
+        "popř", "resp", "event", "srov", "stol", "max", "min", "kč",
     ],
     last: &["apod", "atd", "aj"],
     ordinals: true,
@@ -197,9 +204,10 @@ const CZECH: Language = Language {
 const POLISH: Language = Language {
     code: "pl",
     abbreviations: &[
-        "p", "dr", "prof", "mgr", "inż", "doc", "hab", "ks", "św", "gen", "płk", "mjr", "kpt", "por", "art", "ust",
-        "pkt", "lit", "nr", "str", "s", "ss", "ul", "al", "pl", "os", "m", "in", "np", "tj", "tzn", "tzw", "itd",
-        "itp", "ok", "r", "w", "godz", "min", "tys", "mln", "mld", "zł", "gr", "im", "red", "wg", "zob", "por", "tel",
+        "p", "dr", "prof", "mgr", "inż", "doc", "hab", "ks", "św", "gen", "płk", "mjr", "kpt", "por", "art",
+        "ust", "pkt", "lit", "nr", "str", "s", "ss", "ul", "al", "pl", "os", "m", "in", "np", "tj", "tzn",
+        "tzw", "itd", "itp", "ok", "r", "w", "godz", "min", "tys", "mln", "mld", "zł", "gr", "im", "red",
+        "wg", "zob", "por", "tel",
     ],
     last: &["itd", "itp", "r"],
     ordinals: true,
@@ -208,7 +216,9 @@ const POLISH: Language = Language {
 
 const SWAHILI: Language = Language {
     code: "sw",
-    abbreviations: &["bw", "bi", "dk", "prof", "mh", "mhe", "k", "uk", "kur", "na", "nk", "yaani", "mt", "st", "sh"],
+    abbreviations: &[
+        "bw", "bi", "dk", "prof", "mh", "mhe", "k", "uk", "kur", "na", "nk", "yaani", "mt", "st", "sh",
+    ],
     last: &["nk"],
     ..PLAIN
 };
@@ -216,13 +226,17 @@ const SWAHILI: Language = Language {
 const CATALAN: Language = Language {
     code: "ca",
     apostrophe: Apostrophe::Listed(&["l", "d", "s", "m", "t", "n"]),
-    abbreviations: &["sr", "sra", "dr", "dra", "prof", "art", "av", "cap", "etc", "núm", "pàg", "pàgs", "vol", "st"],
+    abbreviations: &[
+        "sr", "sra", "dr", "dra", "prof", "art", "av", "cap", "etc", "núm", "pàg", "pàgs", "vol", "st",
+    ],
     ..PLAIN
 };
 
 const SWEDISH: Language = Language {
     code: "sv",
-    abbreviations: &["dr", "prof", "nr", "kl", "ca", "bl", "dvs", "osv", "etc", "jfr", "resp", "st", "tel", "kap"],
+    abbreviations: &[
+        "dr", "prof", "nr", "kl", "ca", "bl", "dvs", "osv", "etc", "jfr", "resp", "st", "tel", "kap",
+    ],
     last: &["osv", "etc"],
     spaced_percent: true,
     same: true,
@@ -232,7 +246,9 @@ const SWEDISH: Language = Language {
 
 const FINNISH: Language = Language {
     code: "fi",
-    abbreviations: &["esim", "jne", "klo", "ks", "mm", "mt", "ns", "nro", "prof", "s", "tri", "ts", "vrt", "ym", "yms"],
+    abbreviations: &[
+        "esim", "jne", "klo", "ks", "mm", "mt", "ns", "nro", "prof", "s", "tri", "ts", "vrt", "ym", "yms",
+    ],
     last: &["jne", "ym", "yms"],
     ordinals: true,
     ..SWEDISH
@@ -242,20 +258,20 @@ const HAUSA: Language = Language { code: "ha", leading: Leading::Every, ..PLAIN 
 
 /// Languages that differ from [`PLAIN`] in a thing or two.
 const OTHERS: [Language; 19] = [
-    ORDINAL("da", true, false),
-    ORDINAL("nb", true, false),
-    ORDINAL("no", true, false),
-    ORDINAL("nn", true, false),
-    ORDINAL("is", false, false),
-    ORDINAL("hu", false, true),
-    ORDINAL("et", false, false),
-    ORDINAL("lv", false, false),
-    ORDINAL("sk", true, false),
-    ORDINAL("sl", true, true),
-    ORDINAL("hr", false, true),
-    ORDINAL("sr", false, true),
-    ORDINAL("bs", false, true),
-    ORDINAL("tr", false, false),
+    ordinal("da", true, false),
+    ordinal("nb", true, false),
+    ordinal("no", true, false),
+    ordinal("nn", true, false),
+    ordinal("is", false, false),
+    ordinal("hu", false, true),
+    ordinal("et", false, false),
+    ordinal("lv", false, false),
+    ordinal("sk", true, false),
+    ordinal("sl", true, true),
+    ordinal("hr", false, true),
+    ordinal("sr", false, true),
+    ordinal("bs", false, true),
+    ordinal("tr", false, false),
     Language { code: "ko", han_words: true, ..PLAIN },
     Language { code: "oc", ..CATALAN },
     Language { code: "scn", ..ITALIAN },
@@ -264,14 +280,13 @@ const OTHERS: [Language; 19] = [
 ];
 
 /// A language with ordinals in digits and a period.
-#[allow(non_snake_case)] // it makes constants
-const fn ORDINAL(code: &'static str, spaced_percent: bool, inward: bool) -> Language {
+const fn ordinal(code: &'static str, spaced_percent: bool, inward: bool) -> Language {
     Language { code, ordinals: true, spaced_percent, inward, ..PLAIN }
 }
 
 const KNOWN: [Language; 15] = [
-    ENGLISH, GERMAN, FRENCH, SPANISH, ITALIAN, PORTUGUESE, DUTCH, RUSSIAN, CZECH, POLISH, SWAHILI, CATALAN, SWEDISH,
-    FINNISH, HAUSA,
+    ENGLISH, GERMAN, FRENCH, SPANISH, ITALIAN, PORTUGUESE, DUTCH, RUSSIAN, CZECH, POLISH, SWAHILI, CATALAN,
+    SWEDISH, FINNISH, HAUSA,
 ];
 
 /// Codes of three letters, of ISO 639-2 and 639-3, for those of two.

@@ -19,4 +19,3 @@ pub use classes::is_space;
 pub use marks::{ESCAPE, JOIN, SPACE};
 pub use moses::{Lists, Moses};
 pub use unicode::Unicode;
-

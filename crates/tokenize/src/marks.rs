@@ -41,10 +41,14 @@ impl Mark {
     }
 }
 
+/// Whether a text has no marks and nothing to escape: all marks start with the byte 0xef.
+pub fn has_none(text: &str) -> bool {
+    !text.as_bytes().contains(&0xef)
+}
+
 /// The marks at both sides of a word, and what is between.
 pub fn split(word: &str) -> (Mark, &str, Mark) {
-    // All marks start with the byte 0xef.
-    if !word.as_bytes().contains(&0xef) {
+    if has_none(word) {
         return (Mark::None, word, Mark::None);
     }
     let before = Mark::of(word.chars().next());
@@ -56,7 +60,7 @@ pub fn split(word: &str) -> (Mark, &str, Mark) {
 
 /// Writes text so that no mark is in it.
 pub fn escape(text: &str, out: &mut String) {
-    if !text.as_bytes().contains(&0xef) {
+    if has_none(text) {
         out.push_str(text);
         return;
     }
@@ -72,7 +76,7 @@ pub fn escape(text: &str, out: &mut String) {
 
 /// Writes what [`escape`] was given. Letters in capitals count, too, as text may have been cased on its way.
 pub fn unescape(text: &str, out: &mut String) {
-    if !text.as_bytes().contains(&0xef) {
+    if has_none(text) {
         out.push_str(text);
         return;
     }

@@ -3,6 +3,7 @@
 //! The rules are a chain of passes over the characters; each pass looks at one or two neighbours and goes from left to
 //! right without looking back at what it wrote. Passes that have nothing to do are left out.
 
+use crate::classes::words;
 use rustc_hash::FxHashSet;
 
 /// What the rules take from lists: characters by class, and words before a period that does not end a sentence.
@@ -28,31 +29,39 @@ pub struct Lists {
     pub dense: Vec<(u32, u32)>,
 }
 
-const ALNUM: u8 = 1;
-const ALPHA: u8 = 2;
-const NUMBER: u8 = 4;
-const LOWER: u8 = 8;
-const JOINED_ALPHA: u8 = 16;
-const CURRENCY: u8 = 32;
-const DENSE: u8 = 64;
+const ALNUM: u16 = 1;
+const ALPHA: u16 = 2;
+const NUMBER: u16 = 4;
+const LOWER: u16 = 8;
+const JOINED_ALPHA: u16 = 16;
+/// Currency signs and opening brackets, which are joined to what follows.
+const OPENING: u16 = 32;
+const DENSE: u16 = 64;
+/// Punctuation that is joined to what comes before.
+const PUNCTUATION: u16 = 128;
+/// Quotation marks that count in pairs.
+const QUOTE: u16 = 256;
 
 /// Flags of all characters, in pages of 256 of which equal ones are kept once.
 struct Flags {
     pages: Vec<u16>,
-    rows: Vec<[u8; 256]>,
+    rows: Vec<[u16; 256]>,
 }
 
 impl Flags {
     fn new(lists: &Lists) -> Self {
-        let mut all = vec![[0_u8; 256]; 0x1100];
-        let mut set = |c: u32, flag: u8| all[c as usize >> 8][c as usize & 0xff] |= flag;
+        let mut all = vec![[0_u16; 256]; 0x1100];
+        let mut set = |c: u32, flag: u16| all[c as usize >> 8][c as usize & 0xff] |= flag;
         for (text, flag) in [
-            (&lists.alnum, ALNUM),
+            (lists.alnum.as_str(), ALNUM),
             (&lists.alpha, ALPHA),
             (&lists.number, NUMBER),
             (&lists.lower, LOWER),
             (&lists.joined_alpha, JOINED_ALPHA),
-            (&lists.currency, CURRENCY),
+            (&lists.currency, OPENING),
+            ("([{¿¡", OPENING),
+            (",.?!:;\\%}])", PUNCTUATION),
+            ("'\"„“`", QUOTE),
         ] {
             text.chars().for_each(|c| set(c as u32, flag));
         }
@@ -70,7 +79,7 @@ impl Flags {
         flags
     }
 
-    fn has(&self, c: char, flag: u8) -> bool {
+    fn has(&self, c: char, flag: u16) -> bool {
         self.rows[usize::from(self.pages[c as usize >> 8])][c as usize & 0xff] & flag != 0
     }
 }
@@ -114,14 +123,14 @@ impl Moses {
         }
     }
 
-    fn is(&self, c: char, flag: u8) -> bool {
+    fn is(&self, c: char, flag: u16) -> bool {
         self.flags.has(c, flag)
     }
 
     /// Appends the words of a line, apart by single spaces.
     pub fn tokenize(&self, line: &str, out: &mut String) {
         let mut text = self.padded(line);
-        if text.contains(&'.') {
+        if text.windows(2).any(|two| two == ['.', '.']) {
             text = split_dots(&text);
         }
         if text.contains(&',') {
@@ -166,20 +175,11 @@ impl Moses {
     /// Commas apart, but between digits.
     fn split_commas(&self, text: &[char]) -> Vec<char> {
         let number = |c: char| self.is(c, NUMBER);
-        let text = pass(text, |rest, out| match rest {
-            [a, ',', ..] if !number(*a) => {
-                out.extend([*a, ' ', ',', ' ']);
-                2
-            }
-            _ => 0,
-        });
-        let mut text = pass(&text, |rest, out| match rest {
-            [',', b, ..] if !number(*b) => {
-                out.extend([' ', ',', ' ', *b]);
-                2
-            }
-            _ => 0,
-        });
+        let apart: &[char] = &[' ', ',', ' '];
+        let text =
+            pass(text, ',', apart, |at, start| (at > start && !number(text[at - 1])).then_some(at + 1));
+        let after = |at: usize| text.get(at + 1).is_some_and(|&c| !number(c));
+        let mut text = pass(&text, ',', apart, |at, _| after(at).then_some(at + 2));
         if let [.., a, ','] = text[..]
             && number(a)
         {
@@ -195,7 +195,8 @@ impl Moses {
         let other = |c: char| !alpha(c);
         let neither = |c: char| !alpha(c) && !number(c);
         let s = |c: char| c == 's';
-        let (apart, left, right): (&[char], &[char], &[char]) = (&[' ', '\'', ' '], &[' ', '\''], &['\'', ' ']);
+        let (apart, left, right): (&[char], &[char], &[char]) =
+            (&[' ', '\'', ' '], &[' ', '\''], &['\'', ' ']);
         let passes: &[Around<'_>] = match self.apostrophes {
             Apostrophes::English => &[
                 (&other, &other, apart),
@@ -210,24 +211,12 @@ impl Moses {
                 (&alpha, &other, apart),
                 (&alpha, &alpha, right),
             ],
-            Apostrophes::Apart => {
-                return pass(&text, |rest, out| {
-                    if rest[0] == '\'' {
-                        out.extend(apart);
-                    }
-                    usize::from(rest[0] == '\'')
-                });
-            }
+            Apostrophes::Apart => return pass(&text, '\'', apart, |at, _| Some(at + 1)),
         };
         for (before, after, instead) in passes {
-            text = pass(&text, |rest, out| match rest {
-                [a, '\'', b, ..] if before(*a) && after(*b) => {
-                    out.push(*a);
-                    out.extend(*instead);
-                    out.push(*b);
-                    3
-                }
-                _ => 0,
+            text = pass(&text, '\'', instead, |at, start| {
+                let found = at > start && at + 1 < text.len() && before(text[at - 1]) && after(text[at + 1]);
+                found.then_some(at + 2)
             });
         }
         text
@@ -273,7 +262,7 @@ impl Moses {
         } else {
             line
         };
-        let words: Vec<&str> = line.split(crate::is_space).filter(|word| !word.is_empty()).collect();
+        let words: Vec<&str> = words(line).collect();
         let mut joiner = MosesJoiner { rules: self, words: &words, quotes: Vec::new(), out, apart: false };
         let mut at = 0;
         while at < words.len() {
@@ -282,35 +271,51 @@ impl Moses {
     }
 }
 
-/// A pass from left to right: `change` writes what comes instead of the first characters and says how many these were.
-fn pass(text: &[char], mut change: impl FnMut(&[char], &mut Vec<char>) -> usize) -> Vec<char> {
+/// A pass from left to right, which writes `instead` for a character. `taken` says of the character at a place, with
+/// the place behind what was taken before, where what it takes ends; none if the character stays.
+fn pass(
+    text: &[char],
+    sign: char,
+    instead: &[char],
+    taken: impl Fn(usize, usize) -> Option<usize>,
+) -> Vec<char> {
     let mut out = Vec::with_capacity(text.len() + 16);
-    let mut at = 0;
-    while at < text.len() {
-        let taken = change(&text[at..], &mut out);
-        if taken == 0 {
-            out.push(text[at]);
+    let (mut copied, mut start) = (0, 0);
+    for at in 0..text.len() {
+        if text[at] == sign
+            && at >= start
+            && let Some(end) = taken(at, start)
+        {
+            out.extend_from_slice(&text[copied..at]);
+            out.extend_from_slice(instead);
+            copied = at + 1;
+            start = end;
         }
-        at += taken.max(1);
     }
+    out.extend_from_slice(&text[copied..]);
     out
 }
 
 /// Two and more periods become a word in letters, which later passes take for one.
 fn split_dots(text: &[char]) -> Vec<char> {
-    pass(text, |rest, out| {
-        let run = rest.iter().take_while(|&&c| c == '.').count();
+    let mut out = Vec::with_capacity(text.len() + 32);
+    let mut at = 0;
+    while at < text.len() {
+        let run = text[at..].iter().take_while(|&&c| c == '.').count();
         if run < 2 {
-            return 0;
+            out.push(text[at]);
+            at += 1;
+            continue;
         }
+        at += run;
         out.push(' ');
         (0..run).for_each(|_| out.extend("DOT".chars()));
         out.extend("MULTI".chars());
-        if run < rest.len() {
+        if at < text.len() {
             out.push(' ');
         }
-        run
-    })
+    }
+    out
 }
 
 /// Undoes [`split_dots`] in what was appended to `out` from `start` on.
@@ -345,7 +350,7 @@ fn split_last_apostrophe(out: &mut String, start: usize) {
 
 /// ` @-@ ` becomes a hyphen; a space serves one of two neighbours only.
 fn join_hyphens(line: &str) -> String {
-    let words: Vec<&str> = line.split(crate::is_space).filter(|word| !word.is_empty()).collect();
+    let words: Vec<&str> = words(line).collect();
     format!(" {} ", words.join(" ")).replace(" @-@ ", "-")
 }
 
@@ -359,7 +364,7 @@ struct MosesJoiner<'a> {
     apart: bool,
 }
 
-impl<'a> MosesJoiner<'a> {
+impl MosesJoiner<'_> {
     fn write(&mut self, space: bool, word: &str, apart: bool) {
         if space {
             self.out.push(' ');
@@ -377,18 +382,16 @@ impl<'a> MosesJoiner<'a> {
             self.write(self.apart, word, true);
             return 1;
         }
-        let all = |flag: u8, more: &str| word.chars().all(|c| rules.is(c, flag) || more.contains(c));
+        let all = |flag: u16| word.chars().all(|c| rules.is(c, flag));
         if language != "ko" && rules.is(first, DENSE) {
             let after_dense = at > 0 && ends(self.words[at - 1], |c| rules.is(c, DENSE));
             self.write(self.apart && !after_dense, word, true);
-        } else if all(CURRENCY, "([{¿¡") {
+        } else if all(OPENING) {
             self.write(self.apart, word, false);
-        } else if all(0, ",.?!:;\\%}])") {
+        } else if all(PUNCTUATION) {
             let french = language == "fr" && word.len() == 1 && "?!:;\\%".contains(word);
             self.write(french && at > 0, word, true);
-        } else if language == "en" && at > 0 && starts_contraction(word, |c| rules.is(c, JOINED_ALPHA)) {
-            self.write(false, word, true);
-        } else if language == "cs" && at > 1 && digits(word) && self.ends_like_decimal() {
+        } else if self.goes_on(at) {
             self.write(false, word, true);
         } else if matches!(language, "fr" | "it" | "ga") && self.is_elided(at) {
             self.write(self.apart, word, false);
@@ -396,12 +399,22 @@ impl<'a> MosesJoiner<'a> {
             self.write(self.apart, word, false);
             self.write(false, self.words[at + 1], false);
             return 2;
-        } else if all(0, "'\"„“`") {
+        } else if all(QUOTE) {
             self.quote(at);
         } else {
             self.write(self.apart, word, true);
         }
         1
+    }
+
+    /// English contractions, and decimals in Czech.
+    fn goes_on(&self, at: usize) -> bool {
+        let (word, alpha) = (self.words[at], |c| self.rules.is(c, JOINED_ALPHA));
+        match self.rules.language.as_str() {
+            "en" => at > 0 && starts_contraction(word, alpha),
+            "cs" => at > 1 && digits(word) && self.ends_like_decimal(),
+            _ => false,
+        }
     }
 
     /// The last two words of the line are a number and a period or comma: so sacremoses has the rule for decimals.
@@ -420,9 +433,13 @@ impl<'a> MosesJoiner<'a> {
 
     /// What sacremoses means, though it fails here.
     fn is_czech_dash(&self, at: usize) -> bool {
-        let (Some(&dash), Some(after)) = (self.words.get(at + 1), self.words.get(at + 2)) else { return false };
+        let (Some(&dash), Some(after)) = (self.words.get(at + 1), self.words.get(at + 2)) else {
+            return false;
+        };
         let after = after.to_lowercase();
-        self.has_elision(self.words[at]) && matches!(dash, "-" | "–") && (after == "li" || after.starts_with("mail"))
+        self.has_elision(self.words[at])
+            && matches!(dash, "-" | "–")
+            && (after == "li" || after.starts_with("mail"))
     }
 
     fn quote(&mut self, at: usize) {
@@ -439,7 +456,7 @@ impl<'a> MosesJoiner<'a> {
             ("cs", "“") => *count = 1,
             _ => {}
         }
-        let opens = *count % 2 == 0;
+        let opens = count.is_multiple_of(2);
         if opens && language == "en" && word == "'" && at > 0 && self.words[at - 1].ends_with('s') {
             self.write(false, word, true);
             return;
@@ -459,4 +476,61 @@ fn digits(word: &str) -> bool {
 
 fn starts_contraction(word: &str, alpha: impl Fn(char) -> bool) -> bool {
     word.strip_prefix('\'').and_then(|rest| rest.chars().next()).is_some_and(alpha)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn moses(language: &str) -> Moses {
+        let small = "abcdefghijklmnopqrstuvwxyzé";
+        let alpha = format!("{small}{}", small.to_uppercase());
+        Moses::new(
+            language,
+            &Lists {
+                alnum: format!("{alpha}0123456789"),
+                alpha: alpha.clone(),
+                number: "0123456789".into(),
+                lower: small.into(),
+                prefixes: ["Mr", "No #NUMERIC_ONLY#"].map(str::to_owned).to_vec(),
+                numeric: vec!["No".into()],
+                joined_alpha: alpha,
+                currency: "$".into(),
+                dense: vec![(0x4e00, 0x9fff)],
+            },
+        )
+    }
+
+    /// Words of a line, and the line again.
+    fn check(language: &str, examples: &[(&str, &str, &str)]) {
+        for (line, words, back) in examples {
+            let (mut out, mut joined) = (String::new(), String::new());
+            moses(language).tokenize(line, &mut out);
+            assert_eq!(out, *words, "{language}");
+            moses(language).detokenize(words, &mut joined);
+            assert_eq!(joined, *back, "{language}");
+        }
+    }
+
+    #[test]
+    fn rules_of_languages() {
+        check(
+            "en",
+            &[
+                ("It's Mr. X, 5,000 ($5).", "It 's Mr. X , 5,000 ( $ 5 ) .", "It's Mr. X, 5,000 ($5)."),
+                ("No. 5, no. No. Wait...", "No. 5 , no . No . Wait ...", "No. 5, no. No. Wait..."),
+                ("a.b. U.S. end. lower 'no'", "a.b. U.S. end. lower ' no'", "a.b. U.S. end. lower 'no'"),
+                ("He's \"in\".'", "He 's \" in \" . '", "He's \"in\". '"),
+                ("1,2,x,y '90's", "1,2 , x , y ' 90 's", "1,2, x, y '90's"),
+                (" \u{1}a\u{a0}\u{1} b\u{1f} ", "a b", "a b"),
+                ("DOTMULTI ..", ". ..", "..."),
+            ],
+        );
+        check("fr", &[("L'eau : non !", "L' eau : non !", "L'eau : non !"), ("é'5", "é ' 5", "é '5")]);
+        check("de", &[("geht's", "geht ' s", "geht 's"), ("a @-@ b", "a @ - @ b", "a @ - @ b")]);
+        check("zh", &[("語語 a", "語 語 a", "語語 a")]);
+        let mut joined = String::new();
+        moses("en").detokenize("x @-@ y @-@ @-@ z `` q ``", &mut joined);
+        assert_eq!(joined, "x-y-@-@ z ``q``");
+    }
 }

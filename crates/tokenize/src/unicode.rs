@@ -1,9 +1,9 @@
 //! The tokeniser by Unicode's classes: cutting, marking what the joining rules would get wrong, and joining.
 
 use crate::batch::Spans;
-use crate::classes::is_space;
+use crate::classes::words;
 use crate::cut::{Range, cut};
-use crate::join::{Direction, Joiner, Kind, Look, Shape, is_apart};
+use crate::join::{Direction, Joiner, Look, Shape, is_apart};
 use crate::language::Language;
 use crate::marks::{self, ESCAPE, Mark};
 use std::borrow::Cow;
@@ -42,10 +42,13 @@ impl Unicode {
     /// Appends the words of a line apart by single spaces, and where they are in the line. A word that is a mark alone
     /// has an empty span.
     pub fn tokenize(&self, line: &str, out: &mut String, spans: Option<&mut Spans>) {
-        let mut words = Vec::with_capacity(line.len() / 4 + 4);
+        let mut words = Vec::with_capacity(line.len() / 3 + 4);
         cut(line, &self.language, &mut words);
-        let looks: Vec<Look> = words.iter().map(|&(from, to)| Look::of(&line[from..to], &self.language)).collect();
+        let looks: Vec<Look> =
+            words.iter().map(|&(from, to)| Look::of(&line[from..to], &self.language)).collect();
         let marks = self.marks(&words, &looks);
+        let clean = marks::has_none(line);
+        out.reserve(line.len() + words.len());
         for (index, (&(from, to), marked)) in words.iter().zip(&marks).enumerate() {
             if index > 0 {
                 out.push(' ');
@@ -55,7 +58,11 @@ impl Unicode {
                 out.push(' ');
             }
             marked.before.push(out);
-            marks::escape(&line[from..to], out);
+            if clean {
+                out.push_str(&line[from..to]);
+            } else {
+                marks::escape(&line[from..to], out);
+            }
             marked.after.push(out);
         }
         if let Some(spans) = spans {
@@ -72,11 +79,9 @@ impl Unicode {
             let (look, after) = (&looks[index], &looks[index + 1..]);
             let apart = |index: usize| words[index - 1].1 < words[index].0;
             if joiner.turns(look) {
-                let gaps = (
-                    (index > 0).then(|| apart(index)),
-                    (index + 1 < words.len()).then(|| apart(index + 1)),
-                );
-                let known = (index > 0).then(|| marks[index - 1].after).unwrap_or_default();
+                let gaps =
+                    ((index > 0).then(|| apart(index)), (index + 1 < words.len()).then(|| apart(index + 1)));
+                let known = if index > 0 { marks[index - 1].after } else { Mark::None };
                 marks[index] = mark_quote(&joiner, (before.as_ref(), known), look, after, gaps);
                 let direction = joiner.direction(before.as_ref(), look, after);
                 let direction = turned(marks[index].before, marks[index].after, direction);
@@ -103,12 +108,16 @@ impl Unicode {
         let mut before: Option<Shape> = None;
         let mut last = Mark::None;
         let start = out.len();
+        out.reserve(line.len());
         let mut at = Vec::with_capacity(if spans.is_some() { words.len() } else { 0 });
         for (index, word) in words.iter().enumerate() {
             if word.text.is_empty() {
                 // Marks alone: they hold for the gap.
-                last = if word.before == Mark::Space || last == Mark::Space { Mark::Space } else { word.before };
-                at.push((out.len(), out.len()));
+                last =
+                    if word.before == Mark::Space || last == Mark::Space { Mark::Space } else { word.before };
+                if spans.is_some() {
+                    at.push((out.len(), out.len()));
+                }
                 continue;
             }
             let (look, after) = (&looks[index], rest(&words, &looks, index));
@@ -123,7 +132,9 @@ impl Unicode {
             {
                 out.push(' ');
             }
-            at.push((out.len(), out.len() + word.text.len()));
+            if spans.is_some() {
+                at.push((out.len(), out.len() + word.text.len()));
+            }
             out.push_str(&word.text);
             before = Some(shape);
             last = word.after;
@@ -137,6 +148,9 @@ impl Unicode {
 
 /// The looks after a word, up to a mark that is a word of its own: where there is one, the next word.
 fn rest<'a>(words: &[Read<'_>], looks: &'a [Look], index: usize) -> &'a [Look] {
+    if words.get(index + 1).is_some_and(|word| !word.text.is_empty()) {
+        return &looks[index + 1..];
+    }
     let next = words[index + 1..].iter().position(|word| !word.text.is_empty());
     next.map_or(&[], |skipped| &looks[index + 1 + skipped..])
 }
@@ -161,7 +175,12 @@ fn mark_quote(
     gaps: (Option<bool>, Option<bool>),
 ) -> Marked {
     let direction = joiner.direction(left, look, after);
-    let both = [(Mark::None, Mark::None), (Mark::Join, Mark::None), (Mark::None, Mark::Join), (Mark::Join, Mark::Join)];
+    let both = [
+        (Mark::None, Mark::None),
+        (Mark::Join, Mark::None),
+        (Mark::None, Mark::Join),
+        (Mark::Join, Mark::Join),
+    ];
     let mut best: Option<(usize, Marked)> = None;
     for (number, (before, behind)) in both.into_iter().enumerate() {
         if (before == Mark::Join && gaps.0 == Some(true)) || (behind == Mark::Join && gaps.1 != Some(false)) {
@@ -201,9 +220,9 @@ fn mark_quote(
 /// Puts a mark where it disturbs least: at the sign rather than at the word, and alone between two words.
 fn place(mark: Mark, (left, right): (&Look, &Look), marks: &mut [Marked], index: usize) {
     let turns = left.is_quote() && mark == Mark::Join;
-    if right.kind != Kind::Word {
+    if !right.is_word() {
         marks[index].before = mark;
-    } else if left.kind != Kind::Word && marks[index - 1].after == Mark::None && !turns {
+    } else if !left.is_word() && marks[index - 1].after == Mark::None && !turns {
         marks[index - 1].after = mark;
     } else if mark == Mark::Join {
         marks[index].before = mark;
@@ -219,19 +238,27 @@ struct Read<'a> {
 }
 
 fn read(line: &str) -> Vec<Read<'_>> {
-    let mut words = Vec::with_capacity(line.len() / 4 + 4);
-    for word in line.split(is_space).filter(|word| !word.is_empty()) {
-        let (before, text, after) = marks::split(word);
-        let text = if text.contains(ESCAPE) {
-            let mut plain = String::with_capacity(text.len());
-            marks::unescape(text, &mut plain);
-            Cow::Owned(plain)
-        } else {
-            Cow::Borrowed(text)
-        };
-        words.push(Read { before, text, after });
+    let mut found = Vec::with_capacity(line.len() / 3 + 4);
+    if marks::has_none(line) {
+        found.extend(words(line).map(|word| Read {
+            before: Mark::None,
+            text: Cow::Borrowed(word),
+            after: Mark::None,
+        }));
+    } else {
+        found.extend(words(line).map(read_marked));
     }
-    words
+    found
+}
+
+fn read_marked(word: &str) -> Read<'_> {
+    let (before, text, after) = marks::split(word);
+    let mut plain = Cow::Borrowed(text);
+    if text.contains(ESCAPE) {
+        plain = Cow::Owned(String::with_capacity(text.len()));
+        marks::unescape(text, plain.to_mut());
+    }
+    Read { before, text: plain, after }
 }
 
 fn push_spans(line: &str, words: &[Range], marks: &[Marked], spans: &mut Spans) {
@@ -311,7 +338,12 @@ mod tests {
                 "he left.'",
             ],
         );
-        plain("de", &["„Ja“, sagte er. »Nein«, 50 % und “Englisch” – Vor- und Nachteile: 3–5 Lehrer*innen?"]);
+        plain(
+            "de",
+            &[
+                "„Ja“, sagte er. »Nein«, das „Halt“-Schild, 50 % und “Englisch” – Vor- und Nachteile: 3–5 Lehrer*innen?",
+            ],
+        );
         plain("fr", &["L'homme dit : « Non ! » Qu’y a-t-il ? 50 % de l'\"eau\" ; oui."]);
         plain("es", &["¿Qué? ¡No! «Sí», dijo."]);
         plain("sv", &["”Ja”, sade han. EU:s ”nej” är 5 %."]);
