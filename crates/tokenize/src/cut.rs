@@ -670,6 +670,7 @@ mod tests {
                 ),
                 ("So do I. No. 5 says no. Then", "So|do|I|.|No.|5|says|no|.|Then"),
                 ("pens, paper etc.", "pens|,|paper|etc."),
+                ("in abbr., or (abbr.)", "in|abbr.|,|or|(|abbr|.|)"),
                 ("at 10:30 p.m., on 12/05/2010", "at|10:30|p.m.|,|on|12/05/2010"),
                 ("Rule 10(3) and COM(2000)0123 for person(s)", "Rule|10(3)|and|COM(2000)0123|for|person(s)"),
                 ("C5-0003/1999 - 1999/2004(DEC) a(DEC)", "C5-0003/1999|-|1999/2004(DEC)|a|(|DEC|)"),

@@ -524,6 +524,7 @@ mod tests {
                 ("1,2,x,y '90's", "1,2 , x , y ' 90 's", "1,2, x, y '90's"),
                 (" \u{1}a\u{a0}\u{1} b\u{1f} ", "a b", "a b"),
                 ("DOTMULTI ..", ". ..", "..."),
+                ("a'b'c", "a 'b'c", "a'b'c"), // the letter between two apostrophes serves one of them
             ],
         );
         check("fr", &[("L'eau : non !", "L' eau : non !", "L'eau : non !"), ("é'5", "é ' 5", "é '5")]);
