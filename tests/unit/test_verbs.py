@@ -204,10 +204,10 @@ def test_python_m(model: Path) -> None:
     assert done.stdout.strip() == f"dragoman, version {dragoman.__version__}"
 
 
-def test_signals_have_their_exit_codes(folder: Path) -> None:
+def test_signals_have_their_exit_codes(model: Path) -> None:
     """130 after Ctrl-C, 143 after SIGTERM, and the way to go on is named."""
     for number, code in ((2, 130), (15, 143)):
-        command = [sys.executable, "-m", "dragoman", "translate", "--model", str(folder / "model")]
+        command = [sys.executable, "-m", "dragoman", "translate", "--model", str(model)]
         run = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )

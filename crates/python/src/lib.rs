@@ -25,6 +25,7 @@ mod sample;
 mod tags;
 mod text;
 mod threads;
+mod tokenize;
 mod walk;
 mod weights;
 
@@ -82,6 +83,8 @@ mod _core {
     use crate::tags::TagCounts;
     #[pymodule_export]
     use crate::threads::{get_threads, set_threads};
+    #[pymodule_export]
+    use crate::tokenize::{MosesTokenizer, UnicodeTokenizer};
     #[pymodule_export]
     use crate::walk::{MiraContext, MiraWalk};
     #[pymodule_export]
