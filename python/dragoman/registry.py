@@ -64,6 +64,7 @@ TABLE: dict[str, dict[str, Any]] = {
     "tokenizer": {
         "none": "dragoman.tokenizers:Blank",
         "char": "dragoman.tokenizers:Characters",
+        "unicode": "dragoman.tokenizers:Unicode",
         "moses": "dragoman.tokenizers:Moses",
         "jieba": "dragoman.tokenizers:jieba",
         "fugashi": "dragoman.tokenizers:fugashi",

@@ -1,7 +1,7 @@
 """Tokenisers: from plain text to words apart by spaces, and back.
 
-A tokeniser is made for a language by a factory that is in `TOKENIZERS` under its name; packages can bring their own
-by an entry point in the group `dragoman.tokenizers`. What needs a library imports it on use.
+A tokeniser is made for a language by a factory that `dragoman.registry` has under its name; one of yours is
+`FILE.py:NAME`, a class that is called with the language. What needs a library imports it on use.
 """
 
 from __future__ import annotations
@@ -9,17 +9,16 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from importlib.metadata import entry_points
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 
-from dragoman import _core
+from dragoman import _core, registry
 from dragoman.errors import OptionError
 from dragoman.types import Texts
 
-__all__ = ["TOKENIZERS", "Spanning", "Spans", "Tokenizer", "detokenize", "make", "register", "tokenize"]
+__all__ = ["Spanning", "Spans", "Tokenizer", "detokenize", "make", "tokenize"]
 
 BAR = "&#124;"
 """What `clean` writes for `|`, which phrase tables reserve; `detokenize` turns it back."""
@@ -70,6 +69,9 @@ class Spanning(Protocol):
 class Blank:
     """Text that has been tokenised already."""
 
+    def __init__(self, _language: str = "") -> None:
+        """The same for all languages."""
+
     def tokenize(self, lines: Sequence[str]) -> list[str]:
         """The lines as they are."""
         return list(lines)
@@ -79,6 +81,9 @@ class Blank:
 
 class Characters:
     """Every character is a word; spaces become `▁`, so that they can be restored."""
+
+    def __init__(self, _language: str = "") -> None:
+        """The same for all languages."""
 
     def tokenize(self, lines: Sequence[str]) -> list[str]:
         """Characters apart by spaces."""
@@ -196,40 +201,19 @@ def _import(module: str, tokenizer: str, package: str | None = None) -> Any:
         raise OptionError(f"the tokeniser {tokenizer} needs a package: pip install {package or module}") from None
 
 
-def _jieba(_language: str) -> Tokenizer:
+def jieba(_language: str) -> Tokenizer:
     return Segments(_import("rjieba", "jieba").cut)
 
 
-def _fugashi(_language: str) -> Tokenizer:
+def fugashi(_language: str) -> Tokenizer:
     tagger = _import("fugashi", "fugashi", "'fugashi[unidic-lite]'").Tagger("-Owakati")
     return Segments(lambda line: tagger.parse(line).split())
 
 
-TOKENIZERS: dict[str, Callable[[str], Tokenizer]] = {
-    "none": lambda _language: Blank(),
-    "char": lambda _language: Characters(),
-    "unicode": Unicode,
-    "moses": Moses,
-    "jieba": _jieba,
-    "fugashi": _fugashi,
-}
-"""Factories by name; each is called with a language such as `de`."""
-
-
-def register(name: str, factory: Callable[[str], Tokenizer]) -> None:
-    """Add a tokeniser, or replace one."""
-    TOKENIZERS[name] = factory
-
-
 def make(name: str, language: str) -> Tokenizer:
-    """The tokeniser called `name` for a language."""
-    if name in TOKENIZERS:
-        return TOKENIZERS[name](language)
-    found = {entry.name: entry for entry in entry_points(group="dragoman.tokenizers")}
-    if name in found:
-        tokenizer: Tokenizer = found[name].load()(language)
-        return tokenizer
-    raise OptionError(f"expected a tokeniser among {', '.join(sorted({*TOKENIZERS, *found}))}, found {name}")
+    """The tokeniser called `name` (or `FILE.py:NAME`) for a language."""
+    made: Tokenizer = registry.make("tokenizer", name, language)
+    return made
 
 
 def tokenize(lines: Sequence[str], language: str = "en", tokenizer: str = "moses") -> list[str]:

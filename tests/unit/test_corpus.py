@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from dragoman import corpus, tokenizers
+from dragoman import corpus, registry
 from dragoman.errors import InputError, OptionError
 
 Cli = Callable[..., tuple[int, str, str]]
@@ -208,8 +208,7 @@ def test_plug_in_tokenizers(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> 
         def detokenize(self, lines: Sequence[str]) -> list[str]:
             return list(lines)
 
-    monkeypatch.setattr(tokenizers, "TOKENIZERS", dict(tokenizers.TOKENIZERS))
-    tokenizers.register("shout", Shout)
+    monkeypatch.setitem(registry.TABLE["tokenizer"], "shout", Shout)
     s = write(tmp_path / "s", ["a", "b"])
     options = corpus.Options(tokenizer=("shout", "none"), languages=("de", "en"))
     corpus.clean([corpus.Files(s, s)], (tmp_path / "o", tmp_path / "p"), options)
@@ -220,7 +219,7 @@ def test_plug_in_tokenizers(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> 
             return list(lines)[1:]
 
     entry: Any = SimpleNamespace(name="lost", load=lambda: Lost)
-    monkeypatch.setattr(tokenizers, "entry_points", lambda group: [entry] if group == "dragoman.tokenizers" else [])
+    monkeypatch.setattr(registry, "entry_points", lambda group: [entry] if group == "dragoman.tokenizers" else [])
     with pytest.raises(OptionError, match="expected 2 lines from the tokeniser as were given to it, found 1"):
         corpus.clean([corpus.Files(s, s)], (tmp_path / "q", tmp_path / "r"), corpus.Options(tokenizer=("lost", "none")))
     assert not (tmp_path / "q").exists()

@@ -1,4 +1,4 @@
-"""From Python alone: train, tune, translate, explain, rerank, compare; and the same on the command line, byte for byte."""
+"""From Python alone: train, tune, translate, explain, rerank, compare; the command line gives the same bytes."""
 
 from __future__ import annotations
 
