@@ -22,7 +22,7 @@ from dragoman.cli.arguments import (
 from dragoman.cli.show import print_json, print_table
 from dragoman.errors import InputError
 from dragoman.files import read_numbers, read_parallel
-from dragoman.metrics import External, metric_from
+from dragoman.metrics import metric_from, needs_references, score_columns
 from dragoman.types import F64, Hypotheses, Metric, Texts
 
 __all__ = ["compare", "score"]
@@ -37,7 +37,7 @@ class Output:
 
     def hypotheses(self, metrics: Sequence[Metric]) -> Hypotheses:
         """The lines, with the numbers that external metrics find beside the file."""
-        columns = [m.column for m in metrics if isinstance(m, External)]
+        columns = [column for m in metrics for column in score_columns(m)]
         return Hypotheses.one_each(self.lines, {column: self._numbers(column) for column in columns})
 
     def _numbers(self, column: str) -> F64:
@@ -55,7 +55,7 @@ class Output:
 
 def _read(outputs: Sequence[str], refs: Sequence[str], metrics: Sequence[Metric]) -> tuple[list[Output], list[Texts]]:
     """Outputs and references, checked against each other before any work."""
-    if not refs and not all(isinstance(m, External) for m in metrics):
+    if not refs and any(needs_references(m) for m in metrics):
         raise click.UsageError("missing --refs: at least one reference file, e.g. --refs ref.en")
     columns = read_parallel([*outputs, *refs])
     lines = dict(zip(outputs, columns, strict=False))

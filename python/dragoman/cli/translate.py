@@ -173,7 +173,7 @@ def translate(
 
 
 def _least_risk(metric: Metric, scale: float, found: Candidates) -> int:
-    return int(mbr(found, metric, scale)[0])
+    return int(mbr(found, metric, scale=scale)[0])
 
 
 def _check_combination(size: int, nbest_out: str | None, mbr_metric: str | None, modes: dict[str, Any]) -> None:

@@ -12,17 +12,16 @@ from pathlib import Path
 from typing import Any
 
 import click
-import numpy as np
 
-from dragoman import curves, nbest, weights
-from dragoman._core import names_find, parse_size, set_threads
+from dragoman import curves, nbest, reranking, weights
+from dragoman._core import parse_size, set_threads
 from dragoman.cli import tune_model, tune_report
 from dragoman.cli.arguments import Command, as_json, own_option, refs_option, seed_option
 from dragoman.cli.progress import steps
 from dragoman.engine import engine_of
 from dragoman.errors import InputError
 from dragoman.files import read_parallel, write_text
-from dragoman.metrics import External, metric_from
+from dragoman.metrics import metric_from, needs_references
 from dragoman.tuning import (
     NamedLimits,
     Pool,
@@ -37,7 +36,7 @@ from dragoman.tuning import (
     tuner_from,
 )
 from dragoman.tuning.problem import missing_of, some
-from dragoman.types import Candidates, Metric, Names, Weights
+from dragoman.types import Candidates, Metric, Names
 
 __all__ = ["rerank", "tune"]
 
@@ -388,7 +387,7 @@ def _pools(
 ) -> tuple[Pool, Pool | None]:
     """The pool to tune on and the one to judge on, checked before any work."""
     share = _share(held_out)
-    if share is None and bool(held_out) != bool(held_out_refs) and not isinstance(form, External):
+    if share is None and bool(held_out) != bool(held_out_refs) and needs_references(form):
         raise click.UsageError("held-out lists need --held-out-refs, and the other way round")
     pool = _pool(form, lists, refs, allow_missing)
     if share is not None:
@@ -397,7 +396,7 @@ def _pools(
 
 
 def _pool(form: Metric, lists: Sequence[str], refs: Sequence[str], allow_missing: bool) -> Pool:
-    if not refs and not isinstance(form, External):
+    if not refs and needs_references(form):
         raise click.UsageError("missing --refs: at least one reference file, e.g. --refs dev.en")
     columns = read_parallel(refs) if refs else []
     candidates = _joined(lists)
@@ -464,27 +463,7 @@ def rerank(lists: tuple[str, ...], file: str, out: str) -> None:
     Line i of the output is the best candidate of the sentence with id i (of the i-th sentence, where ids are words);
     a sentence without candidates gets an empty line.
     """
-    found = weights.load(file)
-    candidates = _joined(lists)
-    names = candidates.features.names
-    missing = np.flatnonzero(names_find(names, found.names) < 0)
-    unknown = [found.names[int(name)] for name in missing[:5]]
-    if len(missing) == len(found.names):
-        raise InputError(f"{file}: no feature of these weights is in the list: `{', '.join(unknown[:3])}`, ...", file)
-    if unknown:
-        click.echo(f"dragoman: warning: weights of features that no candidate has: {', '.join(unknown)}", err=True)
-    lines, empty = _best_lines(candidates, found)
-    if empty:
-        click.echo(f"dragoman: warning: {empty} sentences have no candidate: their lines are empty", err=True)
-    write_text(out, lines)
-
-
-def _best_lines(candidates: Candidates, found: Weights) -> tuple[list[str], int]:
-    texts = [candidates.texts[int(i)] if i >= 0 else "" for i in candidates.best(found)]
-    ids = candidates.ids.to_list()
-    if not all(i.isdecimal() for i in ids):
-        return texts, 0
-    lines = [""] * (int(ids[-1]) + 1)
-    for i, text in zip(ids, texts, strict=True):
-        lines[int(i)] = text
-    return lines, len(lines) - len(ids)
+    found = reranking.rerank(_joined(lists), weights.load(file))
+    for warning in found.warnings:
+        click.echo(f"dragoman: warning: {warning}", err=True)
+    write_text(out, found.texts)

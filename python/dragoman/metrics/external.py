@@ -32,6 +32,16 @@ class External:
             raise OptionError(f"external: scale must be above 0, found {self.scale}")
 
     @property
+    def columns(self) -> tuple[str, ...]:
+        """What it reads of a hypothesis."""
+        return (self.column,)
+
+    @property
+    def needs_references(self) -> bool:
+        """No."""
+        return False
+
+    @property
     def name(self) -> str:
         """The name of the column."""
         return self.column
