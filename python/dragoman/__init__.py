@@ -35,18 +35,16 @@ if TYPE_CHECKING:
     from dragoman.decoder import Constraints, Decoder
     from dragoman.errors import DragomanError, InputError, OptionError, TuningError
     from dragoman.metrics import Bleu, Chrf, External, Ter, Wer
-    from dragoman.reranking import mbr, rerank
     from dragoman.training import train
     from dragoman.translator import Translation, Translator, load
     from dragoman.types import Candidates, Features, Hypotheses, Metric, Names, References, Texts, Weights
-    from dragoman.verbs import compare, score, tune
+    from dragoman.verbs import compare, mbr, rerank, score, tune
 
 __version__ = VERSION
 
 # Where the names come from. They are imported when they are first used: a command that needs a few starts at once.
 _PLACES = {
-    "dragoman.verbs": ("compare", "score", "tune"),
-    "dragoman.reranking": ("mbr", "rerank"),
+    "dragoman.verbs": ("compare", "mbr", "rerank", "score", "tune"),
     "dragoman.training": ("train",),
     "dragoman.translator": ("Translation", "Translator", "load"),
     "dragoman.decoder": ("Constraints", "Decoder"),

@@ -6,9 +6,10 @@ Formats: `moses` (`id ||| text ||| LM= -1 TM= -2 -3 wp_a_b=1 ||| total ||| 0-0 1
     {"id": 0, "text": "a house", "features": {"LM": -1, "TM": [-2, -3]}, "sparse": {"wp_a_b": 1},
      "scores": {"COMET": 0.8}, "total": -4.5, "alignment": "0-0 1-1", "extra": "anything"}
 
-Only `id` and `text` must be there. `auto` tells the format from the first line. Files may be packed (gz,
-zst, xz by name), and `-` is the standard stream. What is written and read again is the same in every value;
-a format that cannot hold some candidates (scores in Moses, a name with a blank) refuses them.
+Only `id` and `text` must be there. Any other key is a column of your own (`Candidates.columns`): numbers, which metrics
+can read (`external:NAME`), texts, or else JSON as it is (`Candidates.json`). `auto` tells the format from the first
+line. Files may be compressed (gz, zst, xz by name), and `-` is the standard stream. What is written and read again is
+the same in every value; a format that cannot hold some candidates (scores in Moses, a name with a space) refuses them.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from json import dumps
 from os import PathLike
 from types import TracebackType
 
@@ -23,7 +25,7 @@ import numpy as np
 
 from dragoman._core import NbestReader, NbestWriter, nbest_stat
 from dragoman.errors import OptionError
-from dragoman.types import I64, Candidates, Features, Names, Texts
+from dragoman.types import F64, I64, Candidates, Features, Names, Texts, taken
 
 __all__ = [
     "FORMATS",
@@ -56,7 +58,7 @@ def format_of(path: str | PathLike[str]) -> str:
 
 def _batches(reader: NbestReader, names: Names, size: int) -> Iterator[Candidates]:
     while (columns := reader.next(size)) is not None:
-        ids, starts, texts, rows, features, values, totals, scores, alignments, extra = columns
+        ids, starts, texts, rows, features, values, totals, scores, alignments, extra, own = columns
         yield Candidates(
             ids,
             starts,
@@ -66,6 +68,8 @@ def _batches(reader: NbestReader, names: Names, size: int) -> Iterator[Candidate
             dict(scores),
             alignments,
             extra,
+            {**dict(own[0]), **dict(own[1])},
+            dict(own[2]),
         )
 
 
@@ -95,7 +99,8 @@ def join(lists: Sequence[Candidates]) -> Candidates:
     """One pool of several lists that share a table of names: the candidates of a sentence come together.
 
     Sentences are ordered by their ids if these are numbers, else as they first appear. A candidate with the text and
-    features of an earlier one is dropped. Totals, alignments and further columns, which belong to one list, are too.
+    features of an earlier one is dropped. Totals, alignments and `extra`, which belong to one list, are too; scores and
+    columns of your own are kept.
     """
     if len(lists) == 1:
         return lists[0]
@@ -115,6 +120,8 @@ def join(lists: Sequence[Candidates]) -> Candidates:
         pooled.texts.take(rows),
         pooled.features.take(rows),
         scores={name: column[rows] for name, column in pooled.scores.items()},
+        columns={name: taken(column, rows) for name, column in pooled.columns.items()},
+        json={name: column.take(rows) for name, column in pooled.json.items()},
     )
 
 
@@ -132,7 +139,44 @@ def _stacked(lists: Sequence[Candidates]) -> Candidates:
         name: np.concatenate([part.scores.get(name, np.full(part.size, np.nan)) for part in lists]) for name in names
     }
     texts = Texts([text for part in lists for text in part.texts])
-    return Candidates(Texts([""]), np.array([0, len(texts)]), texts, features, scores=scores)
+    columns, json = _stacked_columns(lists)
+    return Candidates(
+        Texts([""]), np.array([0, len(texts)]), texts, features, scores=scores, columns=columns, json=json
+    )
+
+
+def _stacked_columns(lists: Sequence[Candidates]) -> tuple[dict[str, F64 | Texts], dict[str, Texts]]:
+    """Columns of the user's own; where lists do not agree on what one has, it is JSON."""
+    plain: dict[str, F64 | Texts] = {}
+    json: dict[str, Texts] = {}
+    for name in dict.fromkeys(name for part in lists for name in (*part.columns, *part.json)):
+        found = [part.columns.get(name, part.json.get(name)) for part in lists]
+        kinds = {
+            "json" if name in part.json else type(column)
+            for part, column in zip(lists, found, strict=True)
+            if column is not None
+        }
+        if kinds == {np.ndarray}:
+            missing = [np.full(part.size, np.nan) for part in lists]
+            plain[name] = np.concatenate(
+                [m if c is None else np.asarray(c) for m, c in zip(missing, found, strict=True)]
+            )
+            continue
+        texts: list[str] = []
+        for part, column in zip(lists, found, strict=True):
+            if column is None:
+                texts += [""] * part.size
+            else:
+                texts += column if kinds == {Texts} or name in part.json else _as_json(column)
+        (plain if kinds == {Texts} else json)[name] = Texts(texts)
+    return plain, json
+
+
+def _as_json(column: F64 | Texts) -> list[str]:
+    """The values of a plain column as JSON; those of a JSON column are that already."""
+    if isinstance(column, Texts):
+        return [dumps(value, ensure_ascii=False) if value else "" for value in column]
+    return ["" if np.isnan(value) else dumps(value) for value in column.tolist()]
 
 
 def _first_of_each(pooled: Candidates, sentence: I64, rows: I64) -> I64:
@@ -163,6 +207,9 @@ class Writer:
         features = candidates.features
         scores = [(name, np.ascontiguousarray(column)) for name, column in candidates.scores.items()]
         totals = None if candidates.totals is None else np.ascontiguousarray(candidates.totals)
+        columns = candidates.columns.items()
+        numbers = [(name, np.ascontiguousarray(c)) for name, c in columns if not isinstance(c, Texts)]
+        texts = [(name, c) for name, c in columns if isinstance(c, Texts)]
         self._native.write(
             features.names,
             candidates.ids,
@@ -177,6 +224,7 @@ class Writer:
             scores,
             candidates.alignments,
             candidates.extra,
+            (numbers, texts, list(candidates.json.items())),
         )
 
     def __enter__(self) -> Writer:

@@ -136,7 +136,9 @@ class Option:
         what = expected_of(self.hint)
         if not self.range:
             return what
-        return f"{what} from {self.range}" if self.min is not None and self.max is not None else f"{what} {_of(self)}"
+        what, null, _ = what.partition(" or null")
+        both = self.min is not None and self.max is not None
+        return f"{what} {f'from {self.range}' if both else _of(self)}{',' if null else ''}{null}"
 
     def check(self, value: Any, what: str = "") -> None:
         """An error that says what is expected, for a value that is wrong."""

@@ -21,7 +21,7 @@ import numpy as np
 from dragoman.decoder import Decoder
 from dragoman.engine import Engine, Serial
 from dragoman.errors import OptionError, TuningError
-from dragoman.metrics import External
+from dragoman.metrics import External, score_columns
 from dragoman.model import Model
 from dragoman.tuning.driver import tune
 from dragoman.tuning.limits import NamedLimits
@@ -81,7 +81,8 @@ def check_metric(
 def _pool(metric: Metric, hypotheses: Sequence[Sequence[str]], reads_text: bool) -> Hypotheses:
     texts = [text for some in hypotheses for text in some]
     sentence = np.repeat(np.arange(len(hypotheses), dtype=np.int64), [len(some) for some in hypotheses])
-    scores = {} if reads_text else {metric.name: np.linspace(0.1, 0.9, len(texts))}
+    columns = () if reads_text else score_columns(metric) or (metric.name,)
+    scores = {column: np.linspace(0.1, 0.9, len(texts)) for column in columns}
     return Hypotheses(Texts(texts), sentence, scores)
 
 

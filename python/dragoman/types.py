@@ -254,6 +254,11 @@ class Candidates:
     """Word alignments as the list writes them, `0-0 1-2`."""
     extra: Texts | None = None
     """Further columns, as the list writes them."""
+    columns: Mapping[str, F64 | Texts] = field(default_factory=dict)
+    """Columns of your own: other keys of JSON lines. Numbers (NaN where a candidate has none), which metrics can read
+    as scores, or texts (empty where a candidate has none)."""
+    json: Mapping[str, Texts] = field(default_factory=dict)
+    """Columns of your own whose values are neither all numbers nor all texts, as JSON; empty where there is none."""
 
     def __len__(self) -> int:
         """Number of sentences."""
@@ -271,8 +276,9 @@ class Candidates:
 
     @property
     def hypotheses(self) -> Hypotheses:
-        """The part that metrics may see."""
-        return Hypotheses(self.texts, self.sentence, self.scores)
+        """The part that metrics may see. Of a score and a column of the same name it is the score."""
+        numbers = {name: column for name, column in self.columns.items() if not isinstance(column, Texts)}
+        return Hypotheses(self.texts, self.sentence, {**numbers, **self.scores})
 
     def take(self, sentences: I64) -> Candidates:
         """The candidates of some sentences, in the order given."""
@@ -288,11 +294,53 @@ class Candidates:
             {name: column[rows] for name, column in self.scores.items()},
             None if self.alignments is None else self.alignments.take(rows),
             None if self.extra is None else self.extra.take(rows),
+            {name: taken(column, rows) for name, column in self.columns.items()},
+            {name: column.take(rows) for name, column in self.json.items()},
         )
+
+    @classmethod
+    def from_records(cls, records: Iterable[Mapping[str, Any]], names: Names | None = None) -> Candidates:
+        """Candidates from dictionaries with the keys of JSON lines (`dragoman.nbest`), in any order of sentences.
+
+        >>> found = Candidates.from_records([{"id": 0, "text": "a house", "features": {"LM": -1.5}, "comet": 0.8}])
+        >>> found.texts[0], found.features.row(0), found.columns["comet"].tolist()
+        ('a house', {'LM': -1.5}, [0.8])
+        """
+        from dragoman.records import candidates_of  # noqa: PLC0415  records are made of these types
+
+        return candidates_of(records, names)
+
+    def to_records(self) -> list[dict[str, Any]]:
+        """A dictionary for each candidate, as `from_records` takes it."""
+        from dragoman.records import records_of  # noqa: PLC0415  records are made of these types
+
+        return records_of(self)
+
+    @classmethod
+    def from_pandas(cls, frame: Any, names: Names | None = None) -> Candidates:
+        """Candidates from a pandas data frame with the columns that `to_pandas` gives."""
+        from dragoman.records import of_frame  # noqa: PLC0415  records are made of these types
+
+        return of_frame(frame, names)
+
+    def to_pandas(self) -> Any:
+        """A pandas data frame with a row for each candidate.
+
+        Its columns are `id`, `text`, `total`, `alignment`, `extra`, `feature:NAME` for each dense feature, `sparse`
+        with a dictionary, `score:NAME` for each score, and your own.
+        """
+        from dragoman.records import to_frame  # noqa: PLC0415  records are made of these types
+
+        return to_frame(self)
 
     def best(self, weights: Weights) -> I64:
         """For each sentence, its best candidate under the weights (the first of equals; -1 where there is none)."""
         return best_per_group(self.features.dot(weights), self.starts)
+
+
+def taken(column: F64 | Texts, rows: I64) -> F64 | Texts:
+    """The given rows of a column."""
+    return column.take(rows) if isinstance(column, Texts) else column[rows]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from dragoman.metrics import METRICS, Bleu, Chrf, External, Ter, Wer
+from dragoman import registry
+from dragoman.metrics import Bleu, Chrf, External, Ter, Wer
 from dragoman.testing import LawBroken, check_metric
 from dragoman.types import F64, Hypotheses, Metric, References
 
@@ -41,7 +42,13 @@ def test_external() -> None:
 
 
 def test_every_registered_metric_is_checked_above() -> None:
-    assert {type(metric) for metric in METRICS.values()} == {Bleu, Chrf, Ter, Wer, External}
+    assert {type(registry.make("metric", name)) for name in registry.names("metric")} == {
+        Bleu,
+        Chrf,
+        Ter,
+        Wer,
+        External,
+    }
 
 
 @dataclass(frozen=True)

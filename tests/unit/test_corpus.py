@@ -104,7 +104,7 @@ def test_wrong_options(cli: Cli, tmp_path: Path) -> None:
         (["--bitext", a], "expected a name that ends in"),
         (["--bitext", tmp_path / "x.tmx"], "the languages of a TMX file must be named"),
         (["--src", a, "--tgt", a, "--tokenizer", "moses", "moses", "none"], "tokenizer must be "),
-        (["--src", a, "--tgt", a, "--tokenizer", "spacy"], "expected a tokeniser among char, fugashi, "),
+        (["--src", a, "--tgt", a, "--tokenizer", "spacy"], "unknown tokenizer `spacy`; known: char, fugashi, "),
         (["--src", a, "--tgt", a, "--factored", "--tokenizer", "moses"], "factored text is tokenised already"),
         (["--src", a, "--tgt", a, "--truecaser-src", a], "with --case truecase only"),
         (["--src", a, "--tgt", a, "--max-words", "1", "--min-words", "2"], "max_words must be at least min_words, 2"),

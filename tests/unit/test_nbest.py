@@ -193,11 +193,10 @@ FIRST = '{"id": 7, "text": "a"}\n'
         ('{"id": 0, "text": "a\tb"}\n', 1, "control characters"),
         ('{"id": 0, "text": null}\n', 1, "expected the text in double quotes, found `null}`"),
         ('{"id": 0, "txt": "a"}\n', 1, "found `txt` (did you mean `text`?)"),
-        ('{"id": 0, "text": "a", "feature": {}}\n', 1, "extra, found `feature` (did you mean `features`?)"),
         (
-            '{"id": 0, "text": "a", "perplexity": 1}\n',
+            '{"id": 0, "text": "a", "feature": {}}\n',
             1,
-            "expected one of the keys id, text, features, sparse",
+            "or a column of your own, found `feature` (did you mean `features`?)",
         ),
         ('{"id": 0, "text": "a", "text": "b"}\n', 1, "expected each key once, found `text`"),
         ('{"id": 0, "text": "a", "sparse": {"x": 1, "x": 2}}\n', 1, "expected each feature once, found `x`"),

@@ -9,8 +9,8 @@ from typing import Literal
 import pytest
 
 from dragoman.errors import OptionError
-from dragoman.metrics import METRICS, Bleu, Chrf, External, metric_from
-from dragoman.options import build, check, flat, group, made, option, plain
+from dragoman.metrics import Bleu, Chrf, External, metric_from
+from dragoman.options import check, flat, group, made, option, plain
 
 
 def test_specs() -> None:
@@ -30,21 +30,21 @@ def test_specs() -> None:
         ("bleu:smoth=exp", "metric bleu: unknown option `smoth`; did you mean smooth?"),
         ("bleu:_native=1", "unknown option `_native`"),
         ("bleu:smooth=linear", "smooth must be one of none, exp, floor, add-k, add-all, found `linear`"),
-        ("bleu:order=four", "order must be a whole number, found `four`"),
+        ("bleu:order=four", "order must be a whole number from 1 to 100, found `four`"),
         ("bleu:lowercase=maybe", "lowercase must be true or false, found `maybe`"),
-        ("bleu:smooth_value=x", "smooth_value must be a number or null, found `x`"),
-        ("bleu:order=0", "order must be from 1 to 100"),
+        ("bleu:smooth_value=x", "smooth_value must be a number of at least 0, or null, found `x`"),
+        ("bleu:order=0", "order must be a whole number from 1 to 100"),
         ("bleu:order=4,order=5", "`order` is given twice"),
-        ("bleu:length_scale=0", "length_scale must be above 0"),
-        ("bleu:smooth=floor,smooth_value=-1", "must not be negative"),
+        ("bleu:length_scale=0", "length_scale must be a number above 0"),
+        ("bleu:smooth=floor,smooth_value=-1", "must be a number of at least 0"),
         ("bleu:tokenize=13b", "unknown tokenizer `13b`"),
-        ("chrf:beta=0", "beta above 0"),
-        ("external:comet,scale=0", "scale must be above 0"),
+        ("chrf:beta=0", "beta must be a whole number of at least 1"),
+        ("external:comet,scale=0", "scale must be a number above 0"),
     ],
 )
 def test_errors_teach(spec: str, message: str) -> None:
     with pytest.raises(OptionError) as error:
-        build("metric", METRICS, spec)
+        metric_from(spec)
     assert message in str(error.value)
 
 

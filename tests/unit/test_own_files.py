@@ -23,7 +23,8 @@ DOCS = Path(__file__).resolve().parents[2] / "docs"
 def example(page: str) -> str:
     """The first complete file of a page: the Python block that begins with a docstring."""
     blocks = re.findall(r"```python\n(.*?)```", (DOCS / page).read_text(encoding="utf-8"), flags=re.DOTALL)
-    return next(block for block in blocks if block.startswith('"""'))
+    found: str = next(block for block in blocks if block.startswith('"""'))
+    return found
 
 
 @pytest.fixture
@@ -185,15 +186,15 @@ def test_a_file_that_changed_is_run_again(tmp_path: Path) -> None:
     assert registry.from_file(f"{file}:value")[0] == 1
     file.write_text("value = 22\n")
     assert registry.from_file(f"{file}:value")[0] == 22
-    with pytest.raises(OptionError, match="expected FILE.py:NAME"):
+    with pytest.raises(OptionError, match=r"expected FILE\.py:NAME"):
         registry.from_file(str(file))
 
 
 def test_names_that_are_unknown() -> None:
     for kind in registry.KINDS:
-        with pytest.raises(OptionError, match=rf"unknown {kind} `nothing`; .*FILE.py:NAME"):
+        with pytest.raises(OptionError, match=rf"unknown {kind} `nothing`; .*FILE\.py:NAME"):
             registry.find(kind, "nothing")
-    with pytest.raises(OptionError, match="the tuner `online` is called `adagrad` now"):
+    with pytest.raises(OptionError, match=r"the tuner `online` is called `adagrad` now"):
         registry.make("tuner", "online")
     with pytest.raises(OptionError, match="unknown kind `tuners`; did you mean tuner"):
         registry.add("tuners", "x", 1)

@@ -224,7 +224,7 @@ def test_minimum_bayes_risk(cli: Cli, model: Path, source: Path) -> None:
         scores = level.score(prepared.statistics(Hypotheses.one_each(candidates.texts.to_list()[:size])))
         gains += belief[reference] / belief.sum() * scores
     assert gains[int(chosen[0])] == pytest.approx(gains.max())
-    sharp = mbr(candidates, Bleu(), 1000.0)
+    sharp = mbr(candidates, Bleu(), scale=1000.0)
     assert sharp.tolist() == candidates.starts[:-1].tolist()
 
 

@@ -18,9 +18,9 @@ from tests.runs import tune_pool
 from dragoman import nbest, weights
 from dragoman.errors import InputError, OptionError, TuningError
 from dragoman.metrics import Bleu, Ter
+from dragoman.metrics.references import references_of
 from dragoman.testing import planted_pool
 from dragoman.tuning import Mert, Mira, NamedLimits, Online, Pool, Problem, State, judge, sweep, tune, tuner_from
-from dragoman.tuning.problem import references_of
 from dragoman.tuning.start import starting_weights
 from dragoman.tuning.state import decode_state, encode_state
 from dragoman.types import Names, Texts, Weights
@@ -222,9 +222,9 @@ def test_references_go_by_id() -> None:
     pool, _ = planted_pool(sentences=4)
     refs = [["zero"], ["one"], ["two"], ["three"]]
     some = pool.candidates.take(np.array([2, 0]))
-    assert references_of(some, refs) == [["two"], ["zero"]]
+    assert references_of(some, refs, Bleu()) == [["two"], ["zero"]]
     with pytest.raises(InputError, match="sentence 3 has no reference: the files end after 3 lines"):
-        references_of(pool.candidates, refs[:3])
+        references_of(pool.candidates, refs[:3], Bleu())
 
 
 def test_limits_by_name() -> None:

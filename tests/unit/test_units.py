@@ -43,7 +43,7 @@ def test_spreads() -> None:
 def test_a_feature_that_rarely_differs_is_not_small() -> None:
     pool, _ = planted_pool()
     rows = pool.candidates.features
-    rare = replace(rows, values=np.where((rows.columns == 1) & (np.arange(len(rows.values)) > 30), 7.3, rows.values))
+    rare = replace(rows, values=np.where((rows.columns == 1) & (np.arange(len(rows.values)) > 90), 0.0, rows.values))
     alone = spreads(Pool(replace(pool.candidates, features=rare), pool.metric, pool.statistics))
     assert 0.3 < alone[1] / spreads(pool)[1] < 3
 

@@ -114,7 +114,7 @@ def test_the_whole_path(folder: Path, model: Path, cli: Cli, tmp_path: Path) -> 
     )
     chosen = dragoman.rerank(tmp_path / "list.jsonl", weights.weights)
     code, out, err = cli("rerank", "--nbest", tmp_path / "list.jsonl", "--weights", tmp_path / "w.toml")
-    assert (code, out.splitlines()) == (0, list(chosen.lines)), err
+    assert (code, out.splitlines()) == (0, list(chosen.texts)), err
     # Compare.
     (tmp_path / "new").write_text("\n".join(texts) + "\n")
     (tmp_path / "old").write_text("\n".join(lines) + "\n")
@@ -164,21 +164,26 @@ def test_references_as_people_have_them() -> None:
     assert two["BLEU"].score == single and "nrefs:2" in two["BLEU"].signature
 
 
+def _wrong(value: Any) -> Any:
+    """A value of a type that is not expected."""
+    return value
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [
         (lambda: dragoman.score(["a"], None), "expected references"),
         (lambda: dragoman.score(["a"], 3), "expected references, found int"),
         (lambda: dragoman.score(["a"], [3]), "sentence 0, found int"),
-        (lambda: dragoman.score([1], ["a"]), "expected output as a file or as lines of text, found int"),
+        (lambda: dragoman.score(_wrong([1]), ["a"]), "expected output as a file or as lines of text, found int"),
         (lambda: dragoman.score(["a"], ["a", "b"]), "expected 1 lines as in output, found 2"),
-        (lambda: dragoman.score(["a"], ["a"], 5), "expected a metric, such as `bleu` or Bleu"),
+        (lambda: dragoman.score(["a"], ["a"], _wrong(5)), "expected a metric, such as `bleu` or Bleu"),
         (lambda: dragoman.score(["a"], ["a"], "blue"), "did you mean bleu?"),
         (lambda: dragoman.score(["a"], ["a"], sample=5), "unknown option `sample`; did you mean samples?"),
         (lambda: dragoman.compare({"a": ["x"]}, ["x"]), "at least two systems"),
         (lambda: dragoman.tune(None, ["a"]), "expected n-best lists as a file, records or Candidates, found None"),
         (lambda: dragoman.tune([{"id": 0, "text": "a"}], None), "expected references of the lists"),
-        (lambda: dragoman.tune([{"id": 0, "text": "a"}], ["a"], tuner=7), "expected a tuner, such as `kbmira`"),
+        (lambda: dragoman.tune([{"id": 0, "text": "a"}], ["a"], tuner=_wrong(7)), "expected a tuner, such as `kbmira`"),
         (lambda: dragoman.tune([{"id": 0, "text": "a"}], ["a"], epochs=3), "epochs is for tuning with a model"),
         (lambda: dragoman.load("nowhere"), "nowhere: expected a model, found no such folder"),
     ],

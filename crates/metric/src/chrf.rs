@@ -1,6 +1,7 @@
 //! chrF (Popović 2015) and chrF++ (Popović 2017): F-score of character and word n-grams.
 
 use crate::ngrams::{NgramTree, Words};
+use crate::pairwise::{Counted, Numbers};
 use crate::tokenize::{is_space, split};
 use crate::{Metric, Reference};
 use std::borrow::Cow;
@@ -79,6 +80,10 @@ impl Metric for Chrf {
         Box::new(Digest::new(self.clone(), references))
     }
 
+    fn counted(&self) -> Option<&dyn Counted> {
+        Some(self)
+    }
+
     // The order of operations is sacreBLEU's: the choice between references hangs on the last bit.
     fn score(&self, row: &[f64]) -> f64 {
         if self.eps_smoothing {
@@ -97,6 +102,27 @@ impl Metric for Chrf {
         recall /= orders;
         let factor = self.beta * self.beta;
         100.0 * ((1.0 + factor) * precision * recall / (factor * precision + recall))
+    }
+}
+
+impl Counted for Chrf {
+    fn orders(&self) -> Vec<usize> {
+        vec![self.char_order, self.word_order]
+    }
+
+    fn symbols(&self, text: &str, numbers: &mut Numbers) -> Vec<Vec<u32>> {
+        let line = self.prepare(text);
+        let tokens = words(&line).take_while(|_| self.word_order > 0);
+        vec![self.chars(&line).collect(), tokens.map(|word| numbers.of(word)).collect()]
+    }
+
+    fn row(&self, text: &[usize], reference: &[usize], common: &[u32], row: &mut [f64]) {
+        let slots = (0..self.char_order).map(|n| (0, n)).chain((0..self.word_order).map(|n| (1, n)));
+        for ((row, (kind, n)), &matched) in row.chunks_exact_mut(3).zip(slots).zip(common) {
+            let of_reference = reference[kind].saturating_sub(n);
+            let of_text = if of_reference > 0 { text[kind].saturating_sub(n) } else { 0 };
+            row.copy_from_slice(&[of_text as f64, of_reference as f64, f64::from(matched)]);
+        }
     }
 }
 

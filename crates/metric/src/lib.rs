@@ -8,7 +8,9 @@
 pub mod bleu;
 pub mod capability;
 pub mod chrf;
+pub mod combined;
 mod ngrams;
+pub mod pairwise;
 pub mod resample;
 pub mod ter;
 pub mod tokenize;
@@ -16,7 +18,9 @@ pub mod wer;
 
 use capability::{Approximate, Incremental, Linear};
 use dragoman_base::Texts;
+use pairwise::Counted;
 use rayon::prelude::*;
+use std::sync::Arc;
 
 /// A corpus metric with additive statistics.
 pub trait Metric: Send + Sync {
@@ -28,6 +32,16 @@ pub trait Metric: Send + Sync {
 
     /// The score of a row or of a sum of rows.
     fn score(&self, row: &[f64]) -> f64;
+
+    /// Itself as a metric of common n-grams, if it is one.
+    fn counted(&self) -> Option<&dyn Counted> {
+        None
+    }
+
+    /// The metrics that it is a sum of, with their factors; none, if it is not a sum.
+    fn parts(&self) -> &[(f64, Arc<dyn Metric>)] {
+        &[]
+    }
 
     /// Approximate scores in bulk, if it has them.
     fn approximate(&self) -> Option<&dyn Approximate> {

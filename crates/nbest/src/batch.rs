@@ -1,5 +1,6 @@
 //! Candidates in columns: what a reader gives and a writer takes.
 
+use crate::members::Member;
 use dragoman_base::{Error, Result, Rows, Texts};
 
 /// The candidates of some sentences, in columns. Those of sentence `s` are `starts[s]..starts[s + 1]`.
@@ -21,6 +22,8 @@ pub struct Batch {
     pub alignments: Option<Texts>,
     /// Further columns as the list writes them; empty where a candidate has none.
     pub extra: Option<Texts>,
+    /// Other keys of JSON objects with their values as they are written; empty where a candidate has none.
+    pub members: Vec<(String, Texts)>,
 }
 
 impl Batch {
@@ -35,6 +38,7 @@ impl Batch {
             scores: self.scores.iter().map(|(name, values)| (name.as_str(), values.as_slice())).collect(),
             alignments: self.alignments.as_ref(),
             extra: self.extra.as_ref(),
+            members: self.members.iter().map(|(name, raw)| (name.as_str(), Member::Json(raw))).collect(),
         }
     }
 }
@@ -58,6 +62,8 @@ pub struct View<'a> {
     pub alignments: Option<&'a Texts>,
     /// Further columns.
     pub extra: Option<&'a Texts>,
+    /// Other keys of JSON objects.
+    pub members: Vec<(&'a str, Member<'a>)>,
 }
 
 impl View<'_> {
@@ -75,6 +81,9 @@ impl View<'_> {
         same("totals", self.totals.map_or(size, <[f64]>::len), size)?;
         same("alignments", self.alignments.map_or(size, Texts::len), size)?;
         same("extra columns", self.extra.map_or(size, Texts::len), size)?;
+        for (name, column) in &self.members {
+            same(&format!("values of `{name}`"), column.len(), size)?;
+        }
         for (name, column) in &self.scores {
             same(&format!("scores of `{name}`"), column.len(), size)?;
         }
@@ -96,6 +105,13 @@ impl View<'_> {
         let span = starts[index] as usize..starts[index + 1] as usize;
         (&columns[span.clone()], &values[span])
     }
+}
+
+/// A column in which no candidate so far has anything.
+fn missing(count: usize) -> Texts {
+    let mut column = Texts::new();
+    (0..count).for_each(|_| column.push(""));
+    column
 }
 
 /// Checks that `starts` cuts `0..end` into `count` consecutive spans.
@@ -126,6 +142,8 @@ pub(crate) struct Record {
     pub extra: String,
     /// By position in the reader's list of score names; NaN if the line has none.
     pub scores: Vec<f64>,
+    /// By position in the reader's list of other keys, as JSON; empty if the line has none.
+    pub members: Vec<String>,
 }
 
 impl Record {
@@ -140,6 +158,7 @@ impl Record {
         self.alignment.clear();
         self.extra.clear();
         self.scores.clear();
+        self.members.clear();
     }
 }
 
@@ -159,12 +178,19 @@ pub(crate) struct Builder {
     alignments: Texts,
     extra: Texts,
     scores: Vec<Vec<f64>>,
+    members: Vec<Texts>,
 }
 
 impl Builder {
     pub fn new() -> Self {
-        let batch = Batch::default();
-        Self { batch, totals: Vec::new(), alignments: Texts::new(), extra: Texts::new(), scores: Vec::new() }
+        Self {
+            batch: Batch::default(),
+            totals: Vec::new(),
+            alignments: Texts::new(),
+            extra: Texts::new(),
+            scores: Vec::new(),
+            members: Vec::new(),
+        }
     }
 
     /// Number of candidates so far.
@@ -198,14 +224,22 @@ impl Builder {
         for (index, column) in self.scores.iter_mut().enumerate() {
             column.push(record.scores.get(index).copied().unwrap_or(f64::NAN));
         }
+        while self.members.len() < record.members.len() {
+            self.members.push(missing(at));
+        }
+        for (index, column) in self.members.iter_mut().enumerate() {
+            column.push(record.members.get(index).map_or("", String::as_str));
+        }
     }
 
     /// The finished batch, with the optional columns that the list has had so far.
-    pub fn finish(mut self, seen: &Seen, scores: &[String]) -> Batch {
+    pub fn finish(mut self, seen: &Seen, scores: &[String], members: &[String]) -> Batch {
         let size = self.len();
         self.batch.starts.push(size as i64);
         self.scores.resize_with(scores.len(), || vec![f64::NAN; size]);
         self.batch.scores = scores.iter().cloned().zip(self.scores).collect();
+        self.members.resize_with(members.len(), || missing(size));
+        self.batch.members = members.iter().cloned().zip(self.members).collect();
         self.batch.totals = seen.totals.then_some(self.totals);
         self.batch.alignments = seen.alignments.then_some(self.alignments);
         self.batch.extra = seen.extra.then_some(self.extra);

@@ -67,6 +67,18 @@ impl Encoder {
                 format!("{} cannot hold scores: write jsonl, or leave them out", self.format.name());
             return Err(Error::Invalid(message));
         }
+        if let Some((name, _)) = view.members.first().filter(|_| self.format != Format::Jsonl) {
+            let (format, name) = (self.format.name(), quote(name));
+            return Err(Error::Invalid(format!(
+                "{format} cannot hold the column {name}: write jsonl, or leave it out"
+            )));
+        }
+        if let Some((name, _)) = view.members.iter().find(|(name, _)| crate::jsonl::KEYS.contains(name)) {
+            return Err(Error::Invalid(format!(
+                "a column cannot be called {}, which jsonl has for itself",
+                quote(name)
+            )));
+        }
         self.layout.update(names)?;
         self.stamps.resize(names.len(), 0);
         self.groups.clear();

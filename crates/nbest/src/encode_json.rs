@@ -44,6 +44,14 @@ impl Encoder {
             self.key(b"extra");
             write_string(extra, &mut self.out);
         }
+        for (name, column) in view.members.iter().filter(|(_, column)| column.has(at)) {
+            self.out.push(b',');
+            write_string(name, &mut self.out);
+            self.out.push(b':');
+            if !column.write(at, &mut self.out) {
+                return Err(format!("the value of {} is not finite, or no JSON", quote(name)));
+            }
+        }
         self.out.push(b'}');
         Ok(())
     }

@@ -3,6 +3,9 @@
 use crate::{Fault, number};
 use memchr::memchr2;
 
+/// Arrays and objects inside each other that are read.
+const DEEPEST: usize = 64;
+
 /// A place in a line of JSON.
 #[derive(Debug)]
 pub struct Cursor<'l> {
@@ -89,6 +92,43 @@ impl<'l> Cursor<'l> {
         let value = crate::order::as_number(&rest[..length]).ok_or_else(|| self.fault(want))?;
         self.at += length;
         Ok(value)
+    }
+
+    /// Any value, as it is written.
+    pub fn value(&mut self, want: &str) -> Result<&'l str, Fault> {
+        self.peek();
+        let start = self.at;
+        self.skip(want, 0)?;
+        Ok(&self.line[start..self.at])
+    }
+
+    /// Goes past a value that stands inside `depth` others.
+    fn skip(&mut self, want: &str, depth: usize) -> Result<(), Fault> {
+        if depth > DEEPEST {
+            return Err(self.fault(format!("at most {DEEPEST} arrays and objects inside each other")));
+        }
+        match self.peek() {
+            Some(b'"') => self.string(want, &mut String::new()).map(|_| ()),
+            Some(open @ (b'[' | b'{')) => {
+                self.at += 1;
+                let (close, mut count) = (if open == b'[' { b']' } else { b'}' }, 0);
+                while self.more(count, close)? {
+                    if open == b'{' {
+                        self.key(&mut String::new())?;
+                    }
+                    self.skip(want, depth + 1)?;
+                    count += 1;
+                }
+                Ok(())
+            }
+            Some(b't' | b'f' | b'n') => {
+                let rest = &self.line[self.at..];
+                let word = ["true", "false", "null"].into_iter().find(|word| rest.starts_with(word));
+                self.at += word.ok_or_else(|| self.fault(want))?.len();
+                Ok(())
+            }
+            _ => self.number(want).map(|_| ()),
+        }
     }
 
     /// Checks that the line ends here.
@@ -234,6 +274,22 @@ mod tests {
         ] {
             assert!(string(bad).is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn values_are_kept_as_they_are_written() {
+        let value = |line: &str| {
+            let mut cursor = Cursor::new(line);
+            let raw = cursor.value("a value").map_err(|f| f.want)?.to_owned();
+            cursor.end().map(|()| raw).map_err(|f| f.want)
+        };
+        for good in ["1", "-0.50", "\"a\\\"b\"", "true", "null", "[]", "{}", "[1, [\"x\"], {\"k\": false}]"] {
+            assert_eq!(value(&format!("  {good} ")).unwrap(), good);
+        }
+        for bad in ["", "tru", "[1", "[1,]", "{1:2}", "{\"k\"}", "1 2", "+1", "\"a", "[1]]"] {
+            assert!(value(bad).is_err(), "{bad}");
+        }
+        assert!(value(&"[".repeat(100_000)).unwrap_err().contains("at most 64"));
     }
 
     proptest! {

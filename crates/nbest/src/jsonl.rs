@@ -7,14 +7,20 @@ use crate::moses::is_alignment;
 use crate::{Fault, trim};
 use dragoman_base::Names;
 
-/// The keys that a line may have; only the first two must be there.
-const KEYS: [&str; 8] = ["id", "text", "features", "sparse", "scores", "total", "alignment", "extra"];
+/// The keys that mean something to us; only the first two must be there.
+pub(crate) const KEYS: [&str; 8] =
+    ["id", "text", "features", "sparse", "scores", "total", "alignment", "extra"];
+
+/// Keys of the user's own that a list may have.
+const MOST_MEMBERS: usize = 256;
 
 /// Reads lines of JSON.
 #[derive(Debug, Default)]
 pub struct Parser {
     /// All scores so far, in order of their first appearance.
     pub scores: Vec<String>,
+    /// All other keys so far, in order of their first appearance.
+    pub members: Vec<String>,
     scratch: String,
     name: String,
 }
@@ -36,7 +42,12 @@ impl Parser {
         let (mut count, mut seen) = (0, [false; KEYS.len()]);
         while cursor.more(count, b'}')? {
             let key = cursor.key(&mut self.scratch)?;
-            let index = KEYS.iter().position(|&known| known == key).ok_or_else(|| unknown(key))?;
+            let Some(index) = KEYS.iter().position(|&known| known == key) else {
+                let key = key.to_owned();
+                self.other(&key, &mut cursor, record)?;
+                count += 1;
+                continue;
+            };
             if std::mem::replace(&mut seen[index], true) {
                 return Err(Fault::new("each key once", KEYS[index]));
             }
@@ -45,9 +56,43 @@ impl Parser {
         }
         cursor.end()?;
         match seen.iter().take(2).position(|&there| !there) {
-            Some(missing) => Err(Fault::new(format!("the key `{}`", KEYS[missing]), line)),
+            Some(missing) => Err(self.missing(KEYS[missing], record, line)),
             None => Ok(()),
         }
+    }
+
+    /// The fault of a line that lacks a key; another that looks like it was most likely meant.
+    fn missing(&self, key: &str, record: &Record, line: &str) -> Fault {
+        let own = self.members.iter().zip(&record.members).filter(|(_, value)| !value.is_empty());
+        match own.map(|(name, _)| name).find(|name| distance(key, name) <= 2) {
+            Some(slip) => Fault::words(
+                format!("the key `{key}`"),
+                format!("{} (did you mean `{key}`?)", dragoman_base::error::quote(slip)),
+            ),
+            None => Fault::new(format!("the key `{key}`"), line),
+        }
+    }
+
+    /// A key of the user's own, whose value is kept as it is written.
+    fn other(&mut self, key: &str, cursor: &mut Cursor<'_>, record: &mut Record) -> Result<(), Fault> {
+        if cursor.peek() == Some(b'{') {
+            slip(key)?;
+        }
+        let index = self.members.iter().position(|known| known == key).unwrap_or(self.members.len());
+        if index == self.members.len() {
+            if index == MOST_MEMBERS {
+                return Err(Fault::new(format!("at most {MOST_MEMBERS} keys of your own in a list"), key));
+            }
+            self.members.push(key.to_owned());
+        }
+        if index >= record.members.len() {
+            record.members.resize(index + 1, String::new());
+        }
+        if !record.members[index].is_empty() {
+            return Err(Fault::new("each key once", key));
+        }
+        record.members[index].push_str(cursor.value("a JSON value")?);
+        Ok(())
     }
 
     fn member(
@@ -171,13 +216,17 @@ fn values(cursor: &mut Cursor<'_>, name: &str, record: &mut Record) -> Result<us
     if count == 0 { Err(crate::features::no_values(name)) } else { Ok(count) }
 }
 
-/// A key that nobody knows, most likely a slip: with the nearest that somebody does.
-fn unknown(key: &str) -> Fault {
-    let nearest = KEYS.into_iter().min_by_key(|known| distance(known, key)).unwrap_or("text");
+/// Refuses a key with an object that was most likely meant for one that we know.
+fn slip(key: &str) -> Result<(), Fault> {
+    let near = ["features", "sparse", "scores"].into_iter().find(|known| distance(known, key) <= 2);
     let quoted = dragoman_base::error::quote(key);
-    let hint =
-        if distance(nearest, key) <= 3 { format!(" (did you mean `{nearest}`?)") } else { String::new() };
-    Fault::words(format!("one of the keys {}", KEYS.join(", ")), format!("{quoted}{hint}"))
+    match near {
+        Some(near) => Err(Fault::words(
+            format!("one of the keys {}, or a column of your own", KEYS.join(", ")),
+            format!("{quoted} (did you mean `{near}`?)"),
+        )),
+        None => Ok(()),
+    }
 }
 
 /// Levenshtein distance in characters; a long `key` counts by its first 20.

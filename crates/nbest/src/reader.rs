@@ -106,8 +106,11 @@ impl Reader {
             batch.push(&self.record, fresh, &mut self.seen);
             self.state = State::Between;
         }
-        let scores = if let Parser::Json(parser) = &self.parser { parser.scores.as_slice() } else { &[] };
-        Ok((batch.len() > 0).then(|| batch.finish(&self.seen, scores)))
+        let (scores, members): (&[String], &[String]) = match &self.parser {
+            Parser::Json(parser) => (&parser.scores, &parser.members),
+            _ => (&[], &[]),
+        };
+        Ok((batch.len() > 0).then(|| batch.finish(&self.seen, scores, members)))
     }
 
     /// Reads one line into the record; false at the end of the list.

@@ -62,6 +62,15 @@ fn batch(lists: &[Vec<Line>], plain: bool) -> (Batch, Names) {
         batch.totals = None;
     }
     batch.extra = Some(extra).filter(|extra| !extra.bytes().is_empty());
+    if !plain && !batch.texts.is_empty() {
+        // A column that all candidates have, and one that only the first has.
+        let (mut all, mut first) = (Texts::new(), Texts::new());
+        for at in 0..batch.texts.len() {
+            all.push(["1", "-2.50", "\"x \\\" y\"", "[1, {\"a\": null}]", "true"][at % 5]);
+            first.push(if at == 0 { "\"\"" } else { "" });
+        }
+        batch.members = vec![("all".to_owned(), all), ("the first".to_owned(), first)];
+    }
     (Batch { rows, alignments: Some(alignments), ..batch }, names)
 }
 

@@ -68,7 +68,7 @@ mod _core {
     #[pymodule_export]
     use crate::mert::{LinePool, noisy_copies};
     #[pymodule_export]
-    use crate::metric::{NativeMetric, NativeReferences, refusal};
+    use crate::metric::{NativeMetric, NativeReferences, mbr_choices, refusal};
     #[pymodule_export]
     use crate::mira::{JudgedLists, MiraRun};
     #[pymodule_export]

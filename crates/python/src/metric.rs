@@ -6,6 +6,8 @@ use crate::text::Text;
 use crate::threads;
 use dragoman_metric::bleu::{Bleu, RefLength, Smoothing};
 use dragoman_metric::chrf::Chrf;
+use dragoman_metric::combined::{Combined, Mean};
+use dragoman_metric::pairwise::choices;
 use dragoman_metric::ter::Ter;
 use dragoman_metric::tokenize::{Tercom, Tokenizer};
 use dragoman_metric::wer::Wer;
@@ -154,6 +156,24 @@ impl NativeMetric {
         Ok(Self::from(Wer { tokenizer: tokenizer(tokenize)?, lowercase }, "wer", options))
     }
 
+    /// The mean of a column of numbers; see `dragoman.metrics.External`.
+    #[staticmethod]
+    fn mean(py: Python<'_>) -> Self {
+        Self::from(Mean, "mean", PyDict::new(py))
+    }
+
+    /// A sum of metrics, each times a factor; see `dragoman.metrics.Combined`.
+    #[staticmethod]
+    #[pyo3(signature = (*, parts, factors))]
+    fn combined(py: Python<'_>, parts: Vec<Py<Self>>, factors: Vec<f64>) -> PyResult<Self> {
+        if parts.is_empty() || parts.len() != factors.len() {
+            return Err(invalid("expected a factor for each of one or more metrics"));
+        }
+        let inner = factors.iter().zip(&parts).map(|(&f, part)| (f, part.get().inner.clone())).collect();
+        let options = options!(py, parts, factors);
+        Ok(Self::from(Combined { parts: inner }, "combined", options))
+    }
+
     /// By its options.
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Reduced<'py>> {
         let (py, (name, options)) = (slf.py(), &slf.get().made);
@@ -199,6 +219,32 @@ impl NativeMetric {
         let rows = rows.as_slice()?;
         Ok(threads::run(py, || scores(self.inner.as_ref(), rows)).into_pyarray(py))
     }
+}
+
+/// For each scale and sentence the candidate with the least expected loss (the row; -1 where there is none).
+#[pyfunction]
+pub fn mbr_choices<'py>(
+    py: Python<'py>,
+    metric: &NativeMetric,
+    texts: &Texts,
+    starts: PyReadonlyArray1<'py, i64>,
+    totals: PyReadonlyArray1<'py, f64>,
+    scales: PyReadonlyArray1<'py, f64>,
+    higher_is_better: bool,
+) -> PyResult<Bound<'py, PyArray2<i64>>> {
+    let (starts, totals, scales) = (starts.as_slice()?, totals.as_slice()?, scales.as_slice()?);
+    let size = texts.inner.len() as i64;
+    let rising = starts.windows(2).all(|w| w[0] <= w[1]);
+    if !rising || starts.first() != Some(&0) || starts.last() != Some(&size) {
+        return Err(invalid(format!("expected sentence starts that rise from 0 to {size}")));
+    }
+    if totals.len() != texts.inner.len() || totals.iter().chain(scales).any(|number| !number.is_finite()) {
+        return Err(invalid("expected a finite total for each candidate, and finite scales"));
+    }
+    let sign = if higher_is_better { 1.0 } else { -1.0 };
+    let found =
+        threads::run(py, || choices(metric.inner.as_ref(), &texts.inner, starts, totals, scales, sign));
+    found.into_pyarray(py).reshape([scales.len(), starts.len() - 1])
 }
 
 /// The digested references of many sentences.

@@ -4,13 +4,13 @@ use crate::columns::{Names, Texts};
 use crate::errors::{invalid, to_py};
 use crate::text::Text;
 use dragoman_base::{Names as BaseNames, Result};
-use dragoman_nbest::{Batch, Format, Reader, Stat, View, Writer};
+use dragoman_nbest::{Batch, Column, Format, Member, Reader, Stat, View, Writer};
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 use std::sync::{Arc, Mutex, RwLock};
 
 /// The columns of a batch as Python gets them: ids, starts, texts, row starts, feature ids, values, totals,
-/// scores, alignments, extra.
+/// scores, alignments, extra, columns of the user's own.
 type Columns<'py> = (
     Texts,
     Bound<'py, PyArray1<i64>>,
@@ -22,9 +22,21 @@ type Columns<'py> = (
     Vec<(String, Bound<'py, PyArray1<f64>>)>,
     Option<Texts>,
     Option<Texts>,
+    Own<'py>,
 );
 
+/// Columns of the user's own: numbers, texts, JSON.
+type Own<'py> = (Vec<(String, Bound<'py, PyArray1<f64>>)>, Vec<(String, Texts)>, Vec<(String, Texts)>);
+
 fn to_columns(py: Python<'_>, batch: Batch) -> Columns<'_> {
+    let (mut numbers, mut texts, mut json) = (Vec::new(), Vec::new(), Vec::new());
+    for (name, raw) in batch.members {
+        match Column::of(raw) {
+            Column::Numbers(values) => numbers.push((name, values.into_pyarray(py))),
+            Column::Texts(values) => texts.push((name, values.into())),
+            Column::Json(values) => json.push((name, values.into())),
+        }
+    }
     (
         batch.ids.into(),
         batch.starts.into_pyarray(py),
@@ -36,6 +48,7 @@ fn to_columns(py: Python<'_>, batch: Batch) -> Columns<'_> {
         batch.scores.into_iter().map(|(name, values)| (name, values.into_pyarray(py))).collect(),
         batch.alignments.map(Texts::from),
         batch.extra.map(Texts::from),
+        (numbers, texts, json),
     )
 }
 
@@ -96,7 +109,20 @@ impl NbestWriter {
         scores: Text<Vec<(String, PyReadonlyArray1<'_, f64>)>>,
         alignments: Option<&Texts>,
         extra: Option<&Texts>,
+        own: (
+            Vec<(String, PyReadonlyArray1<'_, f64>)>,
+            Vec<(String, PyRef<'_, Texts>)>,
+            Vec<(String, PyRef<'_, Texts>)>,
+        ),
     ) -> PyResult<()> {
+        let (numbers, plain, json) = own;
+        let mut members = Vec::new();
+        for (name, values) in &numbers {
+            members.push((name.as_str(), Member::Numbers(values.as_slice()?)));
+        }
+        members
+            .extend(plain.iter().map(|(name, texts)| (name.as_str(), Member::Texts(texts.inner.as_ref()))));
+        members.extend(json.iter().map(|(name, texts)| (name.as_str(), Member::Json(texts.inner.as_ref()))));
         let columns = scores.iter().map(|(name, values)| Ok((name.as_str(), values.as_slice()?)));
         let view = View {
             ids: &ids.inner,
@@ -107,6 +133,7 @@ impl NbestWriter {
             scores: columns.collect::<PyResult<_>>()?,
             alignments: alignments.map(|texts| texts.inner.as_ref()),
             extra: extra.map(|texts| texts.inner.as_ref()),
+            members,
         };
         py.detach(|| {
             let mut writer = self.writer.lock().expect("no panic while locked");

@@ -13,6 +13,8 @@ from dragoman.common import Threaded
 __all__ = [
     "features_option",
     "limit_option",
+    "mbr_option",
+    "mbr_scale_option",
     "metric_option",
     "model_option",
     "moses_ini_option",
@@ -115,3 +117,15 @@ def limit_option(default: int, help: str) -> Callable[[F], F]:
     return click.option(
         "--limit", default=default, show_default=True, type=click.IntRange(min=0), metavar="N", help=help
     )
+
+
+def mbr_option(command: F) -> F:
+    """The metric of minimum Bayes risk."""
+    about = "Choose by minimum Bayes risk over each list, by this metric: bleu.  [default: none]"
+    return click.option("--mbr", "mbr_metric", type=Named("metric"), metavar="METRIC", help=about)(command)
+
+
+def mbr_scale_option(usual: str) -> Callable[[F], F]:
+    """How sharply model scores are believed."""
+    about = f"With --mbr: sharpness of the belief in model scores.  [default: {usual}]"
+    return click.option("--mbr-scale", type=click.FloatRange(min=0), metavar="X", help=about)

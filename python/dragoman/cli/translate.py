@@ -19,9 +19,11 @@ import numpy as np
 from dragoman import nbest
 from dragoman.cli import mcmc
 from dragoman.cli.arguments import Command, as_json
-from dragoman.cli.declared import Named, takes
+from dragoman.cli.declared import takes
 from dragoman.cli.file_options import (
     features_option,
+    mbr_option,
+    mbr_scale_option,
     model_option,
     moses_ini_option,
     out_option,
@@ -87,21 +89,8 @@ class _Line(msgspec.Struct, forbid_unknown_fields=True):
 @click.option(
     "--target", metavar="FILE", help="Find the best derivation of these targets; an empty line where there is none."
 )
-@click.option(
-    "--mbr",
-    "mbr_metric",
-    type=Named("metric"),
-    metavar="METRIC",
-    help="Choose by minimum Bayes risk over the n-best list, e.g. bleu.  [default: none]",
-)
-@click.option(
-    "--mbr-scale",
-    default=1.0,
-    show_default=True,
-    type=click.FloatRange(min=0),
-    metavar="X",
-    help="Sharpness of the belief in model scores.",
-)
+@mbr_option
+@mbr_scale_option(usual="1")
 @click.option("--explain", is_flag=True, help="Show the derivation of each sentence, what features add, alternatives.")
 @takes(Search, into="search", section="Search", without=["memory"])
 @click.option(
@@ -140,7 +129,7 @@ def translate(
     unknown: str | None,
     target: str | None,
     mbr_metric: str | None,
-    mbr_scale: float,
+    mbr_scale: float | None,
     explain: bool,
     search: dict[str, Any],
     search_name: str,
@@ -194,7 +183,7 @@ def translate(
                 phrases=unknown is not None,
             )
         )
-        choose = None if metric is None else partial(_least_risk, metric, mbr_scale)
+        choose = None if metric is None else partial(_least_risk, metric, 1.0 if mbr_scale is None else mbr_scale)
         finish = (lambda text: decoder.text.after([text])[0]) if plain else None
         strange = _Unknown(unknown) if unknown else None
         _write(wanted, output, align_out, nbest_out, choose, finish, strange)
@@ -224,7 +213,7 @@ class _Unknown:
 
 
 def _least_risk(metric: Metric, scale: float, found: Candidates) -> int:
-    return int(mbr(found, metric, scale)[0])
+    return int(mbr(found, metric, scale=scale)[0])
 
 
 def _check_combination(size: int, nbest_out: str | None, mbr_metric: str | None, modes: dict[str, Any]) -> None:

@@ -8,15 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import click
-import numpy as np
 
-from dragoman import curves, nbest
-from dragoman._core import names_find
+from dragoman import curves
 from dragoman.cli.arguments import Command, as_json, refs_option
 from dragoman.cli.course import watching
 from dragoman.cli.declared import Named, takes
 from dragoman.cli.file_options import (
     features_option,
+    mbr_option,
+    mbr_scale_option,
     metric_option,
     model_option,
     out_option,
@@ -29,13 +29,13 @@ from dragoman.cli.messages import messages
 from dragoman.cli.progress import steps
 from dragoman.cli.show import print_json
 from dragoman.decoder import Decoder, Search
-from dragoman.errors import InputError
 from dragoman.files import write_text
-from dragoman.types import Candidates, Metric, Names, Weights
+from dragoman.types import Metric
 from dragoman.verbs import TuneOptions
+from dragoman.verbs import mbr as least_risk
+from dragoman.verbs import rerank as choose
 from dragoman.verbs import tune as find_weights
 from dragoman.verbs.tuning import SEARCH_OPTIONS
-from dragoman.weights import load as load_weights
 
 __all__ = ["rerank", "tune"]
 
@@ -187,40 +187,49 @@ def _held_out(given: tuple[str, ...], modelled: bool) -> Any:
 
 @click.command(cls=Command)
 @_nbest_option(required=True)
-@weights_option("Weights, as `dragoman tune` writes them.", required=True)
-@out_option("Where the best candidates go.", default="-")
-def rerank(lists: tuple[str, ...], weights: str, out: str) -> None:
-    """Choose the best candidate of each sentence under given weights.
+@weights_option("Weights, as `dragoman tune` writes them; with --mbr they may be left out.")
+@mbr_option
+@mbr_scale_option(usual="1, or the best one on --dev-nbest")
+@click.option(
+    "--dev-nbest", multiple=True, metavar="FILE...", help="With --mbr: development lists, to find its scale with."
+)
+@click.option("--dev-refs", multiple=True, metavar="FILE...", help="With --mbr: references of the development lists.")
+@out_option("Where the chosen candidates go.", default="-")
+@as_json
+def rerank(
+    lists: tuple[str, ...],
+    weights: str | None,
+    mbr_metric: str | None,
+    mbr_scale: float | None,
+    dev_nbest: tuple[str, ...],
+    dev_refs: tuple[str, ...],
+    out: str,
+    as_json: bool,
+) -> None:
+    """Choose the best candidate of each sentence: under given weights, or with the least expected loss.
 
     \b
     dragoman rerank --weights weights.toml --nbest test.nbest.gz > test.out
+    dragoman rerank --weights w.toml --nbest test.jsonl --mbr chrf --dev-nbest dev.jsonl --dev-refs dev.en > test.out
 
-    Line i of the output is the best candidate of the sentence with id i (of the i-th sentence, where ids are words);
+    Line i of the output is the chosen candidate of the sentence with id i (of the i-th sentence, where ids are words);
     a sentence without candidates gets an empty line.
     """
-    file = weights
-    found = load_weights(file)
-    names_ = Names()
-    candidates = nbest.join([nbest.read(path, names=names_) for path in lists])
-    names = candidates.features.names
-    missing = np.flatnonzero(names_find(names, found.names) < 0)
-    unknown = [found.names[int(name)] for name in missing[:5]]
-    if len(missing) == len(found.names):
-        raise InputError(f"{file}: no feature of these weights is in the list: `{', '.join(unknown[:3])}`, ...", file)
-    if unknown:
-        click.echo(f"dragoman: warning: weights of features that no candidate has: {', '.join(unknown)}", err=True)
-    lines, empty = _best_lines(candidates, found)
-    if empty:
-        click.echo(f"dragoman: warning: {empty} sentences have no candidate: their lines are empty", err=True)
-    write_text(out, lines)
-
-
-def _best_lines(candidates: Candidates, found: Weights) -> tuple[list[str], int]:
-    texts = [candidates.texts[int(i)] if i >= 0 else "" for i in candidates.best(found)]
-    ids = candidates.ids.to_list()
-    if not all(i.isdecimal() for i in ids):
-        return texts, 0
-    lines = [""] * (int(ids[-1]) + 1)
-    for i, text in zip(ids, texts, strict=True):
-        lines[int(i)] = text
-    return lines, len(lines) - len(ids)
+    if mbr_metric is None:
+        if mbr_scale is not None or dev_nbest or dev_refs:
+            raise click.UsageError("--mbr-scale, --dev-nbest and --dev-refs go with --mbr")
+        if weights is None:
+            raise click.UsageError("expected --weights, or --mbr with the scores that the lists have")
+        found = choose(list(lists), weights)
+    else:
+        found = least_risk(
+            list(lists), mbr_metric, weights=weights, scale=mbr_scale, dev=list(dev_nbest) or None,
+            dev_references=_files(dev_refs),
+        )  # fmt: skip
+    for warning in found.warnings:
+        messages.warning(warning)
+    if as_json:
+        told = {"texts": found.texts, "rows": found.rows.tolist(), "scores": found.scores.tolist()}
+        print_json(told if found.scale is None else {**told, "scale": found.scale})
+    else:
+        write_text(out, list(found.texts))

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from dragoman._core import NativeMetric
-from dragoman.errors import OptionError
 from dragoman.metrics.native import TokenizedForm, sign
+from dragoman.options import check, option
 
 __all__ = ["Bleu"]
 
@@ -26,34 +26,35 @@ class Bleu(TokenizedForm):
     53.73
     """
 
-    tokenize: str = "13a"
-    """`13a`, `none` (split at blanks), `intl`, `zh`, `char`, or one of sacreBLEU's if that is installed."""
-    lowercase: bool = False
-    smooth: Literal["none", "exp", "floor", "add-k", "add-all"] = "exp"
-    """What orders without a match count for. `add-k` adds to orders 2 and up: with 1 it is BLEU+1 (Lin & Och
-    2004), any other value is add-alpha. `add-all` adds to unigrams too (0.01 in Haddow et al. 2011)."""
-    smooth_value: float | None = None
-    """Default: floor 0.1, add-k 1, add-all 0.01."""
-    effective_order: bool = False
-    """Average only over the orders that a short hypothesis has."""
-    order: int = 4
-    ref_length: Literal["closest", "shortest", "average"] = "closest"
-    """Which of several reference lengths counts; of two equally close, the shorter."""
-    length_scale: float = 1.0
-    """Reference lengths are multiplied by this (Galley et al. 2013)."""
-    length_offset: float = 0.0
-    """Added to the reference length: 1 smooths the brevity penalty too, for single sentences (Nakov et al. 2012)."""
+    tokenize: str = option(
+        "13a", help="`13a`, `none` (split at blanks), `intl`, `zh`, `char`, or one of sacreBLEU's if that is installed."
+    )
+    lowercase: bool = option(False, help="Compare without case.")
+    smooth: Literal["none", "exp", "floor", "add-k", "add-all"] = option(
+        "exp",
+        help="What orders without a match count for. `add-k` adds to orders 2 and up: with 1 it is BLEU+1 (Lin "
+        "& Och 2004), any other value is add-alpha. `add-all` adds to unigrams too (0.01 in Haddow et al. "
+        "2011).",
+    )
+    smooth_value: float | None = option(
+        None, help="What is added, or the floor.", min=0, usual="floor 0.1, add-k 1, add-all 0.01"
+    )
+    effective_order: bool = option(False, help="Average only over the orders that a short hypothesis has.")
+    order: int = option(4, help="The longest n-grams.", min=1, max=100)
+    ref_length: Literal["closest", "shortest", "average"] = option(
+        "closest", help="Which of several reference lengths counts; of two equally close, the shorter."
+    )
+    length_scale: float = option(1.0, help="Reference lengths are multiplied by this (Galley et al. 2013).", above=0)
+    length_offset: float = option(
+        0.0,
+        help="Added to the reference length: 1 smooths the brevity penalty too, for single sentences (Nakov et "
+        "al. 2012).",
+        min=0,
+    )
     _native: NativeMetric = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        if not 1 <= self.order <= 100:
-            raise OptionError(f"BLEU: order must be from 1 to 100, found {self.order}")
-        if self.smooth not in _DEFAULT_VALUE:
-            raise OptionError(f"BLEU: smooth must be one of {', '.join(_DEFAULT_VALUE)}, found `{self.smooth}`")
-        if self._value < 0:
-            raise OptionError(f"BLEU: smooth_value must not be negative, found {self.smooth_value}")
-        if not (self.length_scale > 0 and self.length_offset >= 0):
-            raise OptionError("BLEU: length_scale must be above 0 and length_offset not below")
+        check(self, "bleu")
         handle = NativeMetric.bleu(
             order=self.order,
             **self._core_options,

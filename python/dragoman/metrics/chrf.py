@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from dragoman._core import NativeMetric
-from dragoman.errors import OptionError
 from dragoman.metrics.native import NativeForm, sign
+from dragoman.options import check, option
 
 __all__ = ["Chrf"]
 
@@ -18,20 +18,18 @@ class Chrf(NativeForm):
     A row of statistics is, for each order: n-grams of the hypothesis, of the best reference, and of both.
     """
 
-    char_order: int = 6
-    word_order: int = 0
-    beta: int = 2
-    """Recall counts beta times as much as precision."""
-    lowercase: bool = False
-    whitespace: bool = False
-    """Let blanks be part of character n-grams."""
-    eps_smoothing: bool = False
-    """Smooth as NLTK and Moses do, instead of averaging over the orders that occur."""
+    char_order: int = option(6, help="The longest n-grams of characters.", min=1, max=100)
+    word_order: int = option(0, help="The longest n-grams of words; 2 makes it chrF++.", min=0, max=100)
+    beta: int = option(2, help="Recall counts beta times as much as precision.", min=1)
+    lowercase: bool = option(False, help="Compare without case.")
+    whitespace: bool = option(False, help="Let blanks be part of character n-grams.")
+    eps_smoothing: bool = option(
+        False, help="Smooth as NLTK and Moses do, instead of averaging over the orders that occur."
+    )
     _native: NativeMetric = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        if not (1 <= self.char_order <= 100 and 0 <= self.word_order <= 100 and self.beta > 0):
-            raise OptionError("chrF: char_order must be 1 to 100, word_order 0 to 100, beta above 0")
+        check(self, "chrf")
         handle = NativeMetric.chrf(
             char_order=self.char_order,
             word_order=self.word_order,

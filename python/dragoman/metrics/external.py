@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dragoman.errors import InputError, OptionError
+from dragoman.errors import InputError
 from dragoman.metrics.native import sign
+from dragoman.options import check, option
 from dragoman.types import F64, Hypotheses, References
 
 __all__ = ["External"]
@@ -21,15 +22,24 @@ class External:
     A row of statistics is: the score, and 1.
     """
 
-    column: str = "score"
-    """Which of the scores of a hypothesis: a key of `scores` in JSONL lists."""
-    higher_is_better: bool = True
-    scale: float = 1.0
-    """What a perfect hypothesis gets: divides scores where formulas want 0 to 1."""
+    column: str = option("score", help="Which of the scores of a hypothesis: a key of `scores` in JSONL lists.")
+    higher_is_better: bool = option(True, help="Whether more is better.")
+    scale: float = option(
+        1.0, help="What a perfect hypothesis gets: divides scores where formulas want 0 to 1.", above=0
+    )
 
     def __post_init__(self) -> None:
-        if not self.scale > 0:
-            raise OptionError(f"external: scale must be above 0, found {self.scale}")
+        check(self, "external")
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """What it reads of a hypothesis."""
+        return (self.column,)
+
+    @property
+    def needs_references(self) -> bool:
+        """No."""
+        return False
 
     @property
     def name(self) -> str:

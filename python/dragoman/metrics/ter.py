@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from dragoman._core import NativeMetric
 from dragoman.metrics.native import NativeForm, sign
+from dragoman.options import check, option
 
 __all__ = ["Ter"]
 
@@ -18,17 +19,15 @@ class Ter(NativeForm):
     A row of statistics is: edits to the nearest reference, mean length of the references.
     """
 
-    normalized: bool = False
-    """Tokenise as tercom does."""
-    no_punct: bool = False
-    """Leave punctuation out."""
-    asian_support: bool = False
-    """Treat each CJK character as a word (with normalized or no_punct)."""
-    case_sensitive: bool = False
+    normalized: bool = option(False, help="Tokenise as tercom does.")
+    no_punct: bool = option(False, help="Leave punctuation out.")
+    asian_support: bool = option(False, help="Treat each CJK character as a word (with normalized or no_punct).")
+    case_sensitive: bool = option(False, help="Compare with case.")
     higher_is_better: ClassVar[bool] = False
     _native: NativeMetric = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        check(self, "ter")
         handle = NativeMetric.ter(
             normalized=self.normalized,
             no_punct=self.no_punct,

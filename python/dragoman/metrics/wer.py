@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from dragoman._core import NativeMetric
 from dragoman.metrics.native import TokenizedForm, sign
+from dragoman.options import check, option
 
 __all__ = ["Wer"]
 
@@ -18,13 +19,13 @@ class Wer(TokenizedForm):
     A row of statistics is: edits, words of the reference.
     """
 
-    tokenize: str = "none"
-    """As for BLEU; speech recognisers usually give words already."""
-    lowercase: bool = False
+    tokenize: str = option("none", help="As for BLEU; speech recognisers usually give words already.")
+    lowercase: bool = option(False, help="Compare without case.")
     higher_is_better: ClassVar[bool] = False
     _native: NativeMetric = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        check(self, "wer")
         object.__setattr__(self, "_native", NativeMetric.wer(**self._core_options))
 
     @property

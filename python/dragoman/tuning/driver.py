@@ -197,7 +197,7 @@ class _Run:
             now.records.append({"step": 0, **self._score(session, state, now)})
         if not self.problem.fixed:
             record = now.records[0]
-            if self.metric.higher_is_better and max(record["score"], record.get("held_out", 0.0)) <= 0:
+            if self.metric.higher_is_better and not record["score"] and not record.get("held_out"):
                 raise TuningError(
                     f"{self.metric.name} is zero under the start weights: are these the right references, "
                     "tokenised likewise?"
@@ -337,7 +337,7 @@ class _Run:
                         rows["held_out"] = rows["held_out_start"]
         scored = {key: self._interval(np.asarray(values)) for key, values in rows.items()}
         end = scored["end"]
-        if self.metric.higher_is_better and end.score <= 0:
+        if self.metric.higher_is_better and end.score == 0:
             raise TuningError(f"the result has a {self.metric.name} of {end.score:g}: no success")
         result = Tuned(
             weights=found, tuner=registry.name_of("tuner", self.tuner), metric=self.metric.signature(), seed=self.seed,

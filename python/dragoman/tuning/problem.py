@@ -17,6 +17,7 @@ import numpy as np
 from dragoman._core import names_find
 from dragoman.engine import Engine
 from dragoman.errors import InputError, OptionError, TuningError
+from dragoman.metrics.references import AnyReferences, as_references, references_of
 from dragoman.options import closest
 from dragoman.tuning.decoding import Passes
 from dragoman.tuning.limits import Limits, NamedLimits
@@ -157,14 +158,17 @@ class Problem:
     def of_lists(
         cls,
         candidates: Candidates,
-        references: Sequence[Sequence[str]],
+        references: AnyReferences,
         metric: Metric,
         *,
         held_out: Problem | None = None,
         limits: NamedLimits | None = None,
         allow_missing: bool = False,
     ) -> Problem:
-        """N-best lists of any system: `references[i]` are the references of the sentence with id i."""
+        """N-best lists of any system: `references[i]` is the reference of the sentence with id i, or a list of them.
+
+        None is for a metric that needs no references.
+        """
         pool = judge(candidates, references, metric, allow_missing=allow_missing)
         return cls.of_pool(pool, held_out=held_out, limits=limits)
 
@@ -177,7 +181,7 @@ class Problem:
     def of_source(
         cls,
         source: Source,
-        references: Sequence[Sequence[str]],
+        references: AnyReferences,
         metric: Metric,
         *,
         held_out: Problem | None = None,
@@ -185,11 +189,12 @@ class Problem:
         workspace: Workspace | None = None,
     ) -> Problem:
         """A system that makes its own candidates, such as our decoder; `references[i]` belong to its sentence i."""
-        if len(source) != len(references):
-            raise InputError(f"the source has {len(source)} sentences, the references {len(references)} lines")
+        given = as_references(references, metric, len(source))
+        if len(source) != len(given):
+            raise InputError(f"the source has {len(source)} sentences, the references {len(given)} lines")
         if not len(source):
             raise InputError("there is no sentence to tune on")
-        prepared = PreparedReferences(references, metric)
+        prepared = PreparedReferences(given, metric)
         return cls(source, metric, prepared, limits or NamedLimits(), held_out, workspace or Workspace())
 
     @property
@@ -273,21 +278,10 @@ def some(numbers: Sequence[int]) -> str:
     return f"{len(numbers)} ({', '.join(map(str, numbers[:5]))}{', ...' if len(numbers) > 5 else ''})"
 
 
-def references_of(candidates: Candidates, references: Sequence[Sequence[str]]) -> list[Sequence[str]]:
-    """The references of each sentence of a list: by its id if ids are numbers (line numbers from 0), else in order."""
-    ids = candidates.ids.to_list()
-    if all(i.isdecimal() for i in ids):
-        outside = [i for i in ids if int(i) >= len(references)]
-        if outside:
-            raise InputError(f"sentence {outside[0]} has no reference: the files end after {len(references)} lines")
-        return [references[int(i)] for i in ids]
-    if len(ids) != len(references):
-        raise InputError(f"the list has {len(ids)} sentences, the references have {len(references)} lines")
-    return list(references)
-
-
-def missing_of(candidates: Candidates, references: Sequence[Sequence[str]]) -> list[int]:
+def missing_of(candidates: Candidates, references: AnyReferences) -> list[int]:
     """The numbers of sentences that have references but no candidate at all, where ids are numbers."""
+    if references is None:
+        return []
     ids, filled = candidates.ids.to_list(), np.diff(candidates.starts) > 0
     if not all(i.isdecimal() for i in ids):
         return []
@@ -295,22 +289,21 @@ def missing_of(candidates: Candidates, references: Sequence[Sequence[str]]) -> l
     return [number for number in range(len(references)) if number not in have]
 
 
-def judge(
-    candidates: Candidates, references: Sequence[Sequence[str]], metric: Metric, *, allow_missing: bool = False
-) -> Pool:
+def judge(candidates: Candidates, references: AnyReferences, metric: Metric, *, allow_missing: bool = False) -> Pool:
     """A pool for tuning; a metric under which all candidates are worth nothing is refused at once.
 
     So are lists without a candidate for some of the sentences, unless `allow_missing` says that this is meant.
     """
-    missing = [] if allow_missing else missing_of(candidates, references)
-    if missing:
+    own = references_of(candidates, references, metric)
+    missing = [] if allow_missing or references is None else missing_of(candidates, references)
+    if missing and references is not None:
         raise InputError(
             f"{some(missing)} of {len(references)} sentences have references but no candidate: are these the lists of "
             "these references? --allow-missing tunes on the others"
         )
-    pool = Pool.judge(candidates, references_of(candidates, references), metric)
+    pool = Pool.judge(candidates, own, metric)
     gains = pool.sentence_gains()
-    if metric.higher_is_better and not (gains > 0).any():
+    if metric.higher_is_better and not gains.any():
         raise TuningError(
             f"{metric.name} is zero for every candidate: are these the right references, in the right order, "
             "tokenised in the same way?"

@@ -4,7 +4,8 @@ Each takes anything reasonable (a file, lines, lists; a metric or tuner by name 
 what is wrong with what it is given, and returns an object that prints as the command line's table.
 """
 
+from dragoman.verbs.choosing import mbr, rerank
 from dragoman.verbs.judging import Comparison, Score, Scores, compare, score
 from dragoman.verbs.tuning import TuneOptions, Tuning, tune
 
-__all__ = ["Comparison", "Score", "Scores", "TuneOptions", "Tuning", "compare", "score", "tune"]
+__all__ = ["Comparison", "Score", "Scores", "TuneOptions", "Tuning", "compare", "mbr", "rerank", "score", "tune"]

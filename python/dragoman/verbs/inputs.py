@@ -11,7 +11,7 @@ from typing import Any, TypeGuard
 from dragoman import nbest, registry, weights
 from dragoman.errors import InputError, OptionError
 from dragoman.files import read_parallel, read_text
-from dragoman.metrics import External, metric_from
+from dragoman.metrics import metric_from
 from dragoman.tuning import Tuner
 from dragoman.types import Candidates, Metric, Names, Texts, Weights
 
@@ -20,7 +20,6 @@ __all__ = [
     "is_path",
     "lines_of",
     "metric_of",
-    "needs_references",
     "paths_of",
     "references_of",
     "tuner_of",
@@ -107,11 +106,6 @@ def _one_sentence(item: Any, number: int) -> list[str]:
     if isinstance(item, Sequence) and all(isinstance(text, str) for text in item):
         return list(item)
     raise OptionError(f"expected a reference or a list of references for sentence {number}, found {_what(item)}")
-
-
-def needs_references(metric: Metric) -> bool:
-    """Whether a metric compares with references."""
-    return not isinstance(metric, External) and bool(getattr(metric, "needs_references", True))
 
 
 def where(given: Any, otherwise: str) -> str:

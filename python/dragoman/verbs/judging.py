@@ -13,12 +13,12 @@ from dragoman import significance
 from dragoman.common import Seeded
 from dragoman.errors import InputError, OptionError
 from dragoman.files import read_numbers
-from dragoman.metrics import External
+from dragoman.metrics import needs_references, score_columns
 from dragoman.metrics.format import digits
 from dragoman.options import made, option
 from dragoman.tables import table
 from dragoman.types import F64, Hypotheses, Metric, Texts
-from dragoman.verbs.inputs import is_path, lines_of, metric_of, needs_references, references_of, where
+from dragoman.verbs.inputs import is_path, lines_of, metric_of, references_of, where
 
 __all__ = ["CompareOptions", "Comparison", "Score", "ScoreOptions", "Scores", "compare", "score"]
 
@@ -349,8 +349,7 @@ def _judged(
 
 def _hypotheses(system: _System, metrics: Sequence[Metric]) -> Hypotheses:
     """The lines, with the numbers that external metrics find beside the file."""
-    columns = [column for form in metrics for column in getattr(form, "columns", [])]
-    columns += [form.column for form in metrics if isinstance(form, External)]
+    columns = [column for form in metrics for column in score_columns(form)]
     return Hypotheses.one_each(system.lines, {column: _numbers(system, column) for column in dict.fromkeys(columns)})
 
 

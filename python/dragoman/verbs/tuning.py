@@ -21,6 +21,7 @@ from dragoman.engine import engine_of
 from dragoman.errors import InputError, OptionError
 from dragoman.features import files_of
 from dragoman.files import write_text
+from dragoman.metrics import needs_references
 from dragoman.metrics.format import digits
 from dragoman.model import Model, file_hash
 from dragoman.options import check, made, option, options_of
@@ -37,7 +38,6 @@ from dragoman.verbs.inputs import (
     is_path,
     lines_of,
     metric_of,
-    needs_references,
     paths_of,
     references_of,
     tuner_of,

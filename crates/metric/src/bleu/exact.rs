@@ -3,6 +3,7 @@
 use super::{Bleu, COUNTS, HYP, REF, Smoothing};
 use crate::Reference;
 use crate::ngrams::{Limits, NgramTree, Words};
+use crate::pairwise::{Counted, Numbers};
 use crate::tokenize::split;
 
 impl Bleu {
@@ -110,6 +111,26 @@ impl Reference for Digest {
         row[REF] = self.bleu.ref_length.of(&self.lengths, length as i64);
         for n in 0..order {
             row[COUNTS + order + n] = length.saturating_sub(n) as f64;
+        }
+    }
+}
+
+impl Counted for Bleu {
+    fn orders(&self) -> Vec<usize> {
+        vec![self.order]
+    }
+
+    fn symbols(&self, text: &str, words: &mut Numbers) -> Vec<Vec<u32>> {
+        vec![split(&self.prepare(text)).map(|word| words.of(word)).collect()]
+    }
+
+    fn row(&self, text: &[usize], reference: &[usize], common: &[u32], row: &mut [f64]) {
+        let length = text[0];
+        row[HYP] = length as f64;
+        row[REF] = self.ref_length.of(&[reference[0] as i64], length as i64);
+        for (n, &matched) in common.iter().enumerate() {
+            row[COUNTS + n] = f64::from(matched);
+            row[COUNTS + self.order + n] = length.saturating_sub(n) as f64;
         }
     }
 }

@@ -8,6 +8,7 @@ pub mod incremental;
 pub mod linear;
 
 use crate::capability::{Approximate, Incremental, Linear};
+use crate::pairwise::Counted;
 use crate::tokenize::Tokenizer;
 use crate::{Metric, Reference};
 use exact::Digest;
@@ -124,6 +125,10 @@ impl Metric for Bleu {
 
     fn score(&self, row: &[f64]) -> f64 {
         self.exact(row)
+    }
+
+    fn counted(&self) -> Option<&dyn Counted> {
+        Some(self)
     }
 
     fn approximate(&self) -> Option<&dyn Approximate> {

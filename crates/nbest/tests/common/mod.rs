@@ -42,6 +42,7 @@ pub fn assert_same_columns(a: &Batch, b: &Batch) {
     assert_eq!((&a.ids, &a.starts, &a.texts), (&b.ids, &b.starts, &b.texts));
     assert_eq!(bits(a.totals.as_deref()), bits(b.totals.as_deref()));
     assert_eq!((&a.alignments, &a.extra), (&b.alignments, &b.extra));
+    assert_eq!(a.members, b.members);
     let scores = |batch: &Batch| -> std::collections::BTreeMap<String, _> {
         batch.scores.iter().map(|(name, column)| (name.clone(), bits(Some(column)))).collect()
     };

@@ -143,7 +143,7 @@ class Rounds:
             raise TuningError("the weights have collapsed: all are zero or not finite; try a weaker regulariser")
         total = pool.statistics[pool.choice(now.weights)].sum(axis=0)
         score = float(pool.metric.score(total))
-        if pool.metric.higher_is_better and score <= 0:
+        if pool.metric.higher_is_better and score == 0:
             raise TuningError(f"the result has a {pool.metric.name} of {score:g}: no success")
         climbed = now.record.get("objective", now.record["gain"])  # what the tuner itself climbs or descends
         return now.weights, {"pool_score": score, "oracle": pool.oracle, "objective": climbed}
