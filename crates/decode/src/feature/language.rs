@@ -110,10 +110,31 @@ const MOST: usize = 1 << 16;
 /// The sentence's end, as an option that no sentence has.
 const END: u32 = u32::MAX - 1;
 
+thread_local! {
+    /// The space of this thread's last memo, at most [`MOST`] entries: a search that gives it back to the system and asks
+    /// again for the next sentence spends a part of its time in page faults.
+    static SPARE: RefCell<Vec<Known>> = const { RefCell::new(Vec::new()) };
+}
+
+impl Drop for Memo {
+    fn drop(&mut self) {
+        let entries = std::mem::take(&mut self.0);
+        // A thread that ends has no use for it.
+        let _ = SPARE.try_with(|spare| {
+            if spare.borrow().capacity() < entries.capacity() {
+                spare.replace(entries);
+            }
+        });
+    }
+}
+
 impl Memo {
     /// With room for about `size` pairs.
     fn new(size: usize) -> Self {
-        Self(vec![Known::default(); size.next_power_of_two()])
+        let mut entries = SPARE.try_with(RefCell::take).unwrap_or_default();
+        entries.clear();
+        entries.resize(size.next_power_of_two(), Known::default());
+        Self(entries)
     }
 
     /// The score of an option after a state, and the state after it; computed if it is not known.
