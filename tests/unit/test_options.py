@@ -95,7 +95,7 @@ def test_groups() -> None:
         ({"sides": "de"}, "sides must be 2 values, each a text, found `de`"),
         ({"one_or_two": ("a", "b", "c")}, "one_or_two must be 2 values"),
         ({"names": "file"}, "names must be a list, each a text"),
-        ({"form": "z"}, "form must be one of x, y or a number or null of at least 0, found `z`"),
+        ({"form": "z"}, "form must be one of x, y or a number of at least 0, or null, found `z`"),
         ({"form": -1.0}, "found -1.0"),
     ],
 )
