@@ -54,6 +54,7 @@ __all__ = [
     "lm_estimate",
     "lm_merge",
     "maxent_train",
+    "mbr_choices",
     "names_dense",
     "names_extend",
     "names_find",

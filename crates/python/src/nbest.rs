@@ -28,6 +28,15 @@ type Columns<'py> = (
 /// Columns of the user's own: numbers, texts, JSON.
 type Own<'py> = (Vec<(String, Bound<'py, PyArray1<f64>>)>, Vec<(String, Texts)>, Vec<(String, Texts)>);
 
+/// Numbers by the names of their columns, as Python lends them.
+type GivenNumbers<'py> = Vec<(String, PyReadonlyArray1<'py, f64>)>;
+
+/// The same of texts.
+type GivenTexts<'py> = Vec<(String, PyRef<'py, Texts>)>;
+
+/// Columns of the user's own as Python lends them: numbers, texts, JSON.
+type GivenOwn<'py> = (GivenNumbers<'py>, GivenTexts<'py>, GivenTexts<'py>);
+
 fn to_columns(py: Python<'_>, batch: Batch) -> Columns<'_> {
     let (mut numbers, mut texts, mut json) = (Vec::new(), Vec::new(), Vec::new());
     for (name, raw) in batch.members {
@@ -109,11 +118,7 @@ impl NbestWriter {
         scores: Text<Vec<(String, PyReadonlyArray1<'_, f64>)>>,
         alignments: Option<&Texts>,
         extra: Option<&Texts>,
-        own: (
-            Vec<(String, PyReadonlyArray1<'_, f64>)>,
-            Vec<(String, PyRef<'_, Texts>)>,
-            Vec<(String, PyRef<'_, Texts>)>,
-        ),
+        own: GivenOwn<'_>,
     ) -> PyResult<()> {
         let (numbers, plain, json) = own;
         let mut members = Vec::new();
