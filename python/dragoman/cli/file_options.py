@@ -7,7 +7,8 @@ from typing import Any, TypeVar
 
 import click
 
-__all__ = ["limit_option", "model_option", "out_option", "src_option", "text_option", "tgt_option", "weights_option"]
+__all__ = ["limit_option", "model_option", "out_option", "src_option", "text_option", "tgt_option", "trust_option",
+           "weights_option"]  # fmt: skip
 
 F = TypeVar("F", bound=Callable[..., Any])
 _SOURCE, _TARGET = "Source text, tokenised, a sentence a line.", "Target text, a line for each source line."
@@ -58,6 +59,13 @@ def text_option(
 def weights_option(help: str, *, several: bool = False) -> Callable[[F], F]:
     """Files of weights."""
     return click.option("--weights", multiple=several, metavar=_metavar("FILE", several), help=help)
+
+
+trust_option = click.option(
+    "--trust",
+    is_flag=True,
+    help="Run what the model brings along in Python: read it first, `dragoman model info` names it.",
+)
 
 
 def limit_option(default: int, help: str) -> Callable[[F], F]:

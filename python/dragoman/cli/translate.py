@@ -1,4 +1,4 @@
-"""`dragoman translate` and `dragoman model`."""
+"""`dragoman translate`."""
 
 from __future__ import annotations
 
@@ -20,21 +20,20 @@ from dragoman import nbest
 from dragoman.cli import mcmc
 from dragoman.cli.arguments import Command, as_json
 from dragoman.cli.declared import Named, takes
+from dragoman.cli.file_options import trust_option
 from dragoman.cli.messages import messages
 from dragoman.cli.progress import counter
-from dragoman.cli.show import print_json, print_table
+from dragoman.cli.show import print_json
 from dragoman.decoder import Constraints, Decoder, Search
 from dragoman.decoder.sampling import Sampling
 from dragoman.errors import InputError
 from dragoman.files import Lines, read_text, write_text
 from dragoman.metrics import metric_from
-from dragoman.model import Model
-from dragoman.moses import convert
 from dragoman.reranking import mbr
 from dragoman.translator import Explanation, load
 from dragoman.types import Candidates, Metric
 
-__all__ = ["model", "translate"]
+__all__ = ["translate"]
 
 
 class _Line(msgspec.Struct, forbid_unknown_fields=True):
@@ -48,7 +47,13 @@ class _Line(msgspec.Struct, forbid_unknown_fields=True):
 
 
 @click.command(cls=Command, was={"--own": "--features FILE.py:NAME", "--size": "--nbest"})
-@click.option("--model", "folder", metavar="FOLDER", help="A model that `dragoman train` made.")
+@click.option(
+    "--model",
+    "folder",
+    metavar="FOLDER|FILE",
+    help="A model that `dragoman train`, `dragoman tune` or `dragoman model pack` made.",
+)
+@trust_option
 @click.option("--moses-ini", metavar="FILE", help="A Moses system instead; it is converted once and kept in a cache.")
 @click.option("--weights", "weights_file", metavar="FILE", help="Other weights than the model's own.")
 @click.option(
@@ -113,6 +118,7 @@ class _Line(msgspec.Struct, forbid_unknown_fields=True):
 @as_json
 def translate(
     folder: str | None,
+    trust: bool,
     moses_ini: str | None,
     weights_file: str | None,
     features: str | None,
@@ -156,7 +162,10 @@ def translate(
     by_sampling = mcmc.asked(search_name, plan, sampling, {**modes, "--jsonl": jsonl, "--unknown": unknown})
     if (folder is None) == (moses_ini is None):
         raise click.UsageError("expected either --model or --moses-ini")
-    model = load(folder or str(moses_ini), weights=weights_file, features=features, threads=threads, **search)
+    model = load(
+        folder or str(moses_ini), weights=weights_file, features=features, threads=threads, trust=trust,
+        note=messages.note, **search,
+    )  # fmt: skip
     decoder = model.decoder
     plain = not (tokenized or jsonl or target or decoder.search.markup)
     if explain:
@@ -345,51 +354,3 @@ def _show(explanation: Explanation, as_json: bool) -> None:
         print_json(explanation.to_dict())
     else:
         click.echo(f"{explanation}\n")
-
-
-@click.group()
-def model() -> None:
-    """Model folders: what is in them, whether they are whole, and Moses' models as such."""
-
-
-@model.command(cls=Command)
-@click.argument("folder")
-@as_json
-def info(folder: str, as_json: bool) -> None:
-    """Show what a model has: features, weights, files, and how it was made."""
-    opened = Model.open(folder)
-    if as_json:
-        print_json(
-            {
-                "signature": opened.signature,
-                "features": [{"kind": p.kind, "name": p.name, **p.options} for p in opened.parts],
-                "weights": opened.weights.to_dict(),
-                "files": {name: size for name, (size, _) in opened.files.items()},
-                "search": dict(opened.search),
-                "text": dict(opened.text),
-                "made": dict(opened.made),
-            }
-        )
-        return
-    click.echo(f"{folder}: signature {opened.signature}")
-    print_table(["kind", "name"], [[part.kind, part.name] for part in opened.parts])
-    print_table(["file", "bytes"], [[name, f"{size:,}"] for name, (size, _) in opened.files.items()])
-    print_table(["feature", "weight"], [[name, f"{value:.4g}"] for name, value in opened.weights.to_dict().items()])
-
-
-@model.command(cls=Command)
-@click.argument("folder")
-def verify(folder: str) -> None:
-    """Check every file of a model against the hash that it was made with."""
-    opened = Model.open(folder)
-    opened.verify()
-    click.echo(f"{folder}: {len(opened.files)} files are as they were made, signature {opened.signature}")
-
-
-@model.command("import", cls=Command)
-@click.option("--moses-ini", required=True, metavar="FILE", help="The Moses system.")
-@click.option("--out", required=True, metavar="FOLDER", help="The model to write.")
-def import_moses(moses_ini: str, out: str) -> None:
-    """Turn a Moses system into a model folder: tables, language models, weights and settings."""
-    made = convert(moses_ini, out)
-    click.echo(f"{out}: {len(made.parts)} features, signature {made.signature}")
