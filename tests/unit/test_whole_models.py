@@ -18,9 +18,11 @@ from tests import tiny
 
 import dragoman
 from dragoman import model, weights
+from dragoman.cli.unfinished import Kept, Unfinished
 from dragoman.decoder import Decoder
 from dragoman.errors import DragomanError, InputError, OptionError
 from dragoman.model import Model
+from dragoman.tuning import RunDir
 from dragoman.types import Weights
 
 Cli = Callable[..., tuple[int, str, str]]
@@ -509,3 +511,157 @@ def test_sparse_weights_say_what_to_switch_on(base: Path, tmp_path: Path, cli: C
 def test_the_name_of_the_sparse_hrm_is_told(base: Path, tmp_path: Path) -> None:
     with pytest.raises(OptionError, match="add --features sparse-hrm"):
         Decoder(base, weights=Weights.of({"LM": 1.0, "shrm:between.right:c50:3": 1.0}))
+
+
+# Translations that go on.
+
+
+@pytest.fixture
+def long(tmp_path: Path) -> Path:
+    (tmp_path / "in").write_text("".join(f"{line} unheard\n" for line in tiny.lines(40, seed=9)))
+    return tmp_path / "in"
+
+
+def stopped_after(monkeypatch: pytest.MonkeyPatch, lines: int) -> None:
+    """The next command is interrupted when it has kept so many lines."""
+    plain, count = Unfinished.add, 0
+
+    def add(self: Unfinished, kept: Kept) -> None:
+        nonlocal count
+        if count == lines:
+            monkeypatch.setattr(Unfinished, "add", plain)
+            raise KeyboardInterrupt
+        plain(self, kept)
+        count += 1
+
+    monkeypatch.setattr(Unfinished, "add", add)
+
+
+@pytest.mark.parametrize("name", ["out", "out.gz"])
+def test_an_interrupted_translation_goes_on(
+    base: Path, long: Path, tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    out, links, words = tmp_path / name, tmp_path / "links", tmp_path / "words"
+    more = ["--align-out", links, "--unknown", words]
+    asked = ["translate", "--model", base, "--input", long, "--output", out]
+    assert cli(*asked, *more)[0] == 0
+    whole = [path.read_bytes() for path in (out, links, words)]
+    for path in (out, links, words):
+        path.unlink()
+    stopped_after(monkeypatch, 13)
+    code, _, err = cli(*asked, *more)
+    assert code == 130 and "interrupted: the same command goes on after the last line" in err
+    assert not out.exists() and not links.exists(), "outputs appear whole"
+    (hidden,) = tmp_path.glob(".out*")
+    kept = hidden.read_bytes()
+    hidden.write_bytes(kept[:-5])  # a line that a kill cut
+    searched: list[str] = []
+    plain = Decoder.stream
+
+    def counted(self: Decoder, lines: Any, *args: Any, **options: Any) -> Any:
+        return plain(self, (searched.append(line) or line for line in lines), *args, **options)  # type: ignore[func-returns-value]
+
+    monkeypatch.setattr(Decoder, "stream", counted)
+    code, _, err = cli(*asked, *more)
+    assert code == 0 and "going on after line 12 of" in err and len(searched) == 28
+    assert [path.read_bytes() for path in (out, links, words)] == whole
+    assert not list(tmp_path.glob(".out*"))
+
+
+@pytest.mark.parametrize("change", ["input", "weights", "options", "damage"])
+def test_another_translation_begins_anew(
+    base: Path, long: Path, tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch, change: str
+) -> None:
+    asked = ["translate", "--model", base, "--input", long, "--output", tmp_path / "out"]
+    stopped_after(monkeypatch, 13)
+    assert cli(*asked)[0] == 130
+    if change == "input":
+        long.write_text(long.read_text().replace("unheard", "other"))
+    elif change == "weights":
+        weights.save(base / "weights.toml", Weights.of({**Model.open(base).weights.to_dict(), "LM": 1.5}))
+    elif change == "options":
+        asked += ["--distortion-limit", "0"]
+    else:
+        (hidden,) = tmp_path.glob(".out*")
+        hidden.write_bytes(b"\xff" * 50)
+    code, _, err = cli(*asked)
+    assert code == 0 and "going on" not in err
+    (tmp_path / "out").rename(tmp_path / "first")
+    assert cli(*asked)[0] == 0
+    assert (tmp_path / "first").read_bytes() == (tmp_path / "out").read_bytes()
+
+
+def test_wrong_input_leaves_nothing(base: Path, tmp_path: Path, cli: Cli) -> None:
+    (tmp_path / "in").write_text('{"text": "a b"}\n{"texts": "a b"}\n')
+    code, _, err = cli(
+        "translate", "--model", base, "--jsonl", "--input", tmp_path / "in", "--output", tmp_path / "out"
+    )
+    assert code == 1 and "in:2" in err
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["base", "in"]
+
+
+def test_two_commands_do_not_write_one_output(base: Path, long: Path, tmp_path: Path, cli: Cli) -> None:
+    other = Unfinished(tmp_path / "out", [], [])
+    other.begin()
+    code, _, err = cli("translate", "--model", base, "--input", long, "--output", tmp_path / "out")
+    assert code == 1 and "another command is at work on this output" in err
+
+
+# Choosing, and what is told of it.
+
+
+def test_held_out_text_that_is_the_tuning_text(base: Path, texts: list[str], tmp_path: Path, cli: Cli) -> None:
+    asked = ["tune", "--model", base, "--src", texts[0], "--refs", texts[1], "--tuner", "kbmira", "--epochs", "1"]
+    code, out, err = cli(
+        *asked, "--held-out", texts[0], "--held-out-refs", texts[1], "--out", tmp_path / "t", "--nbest-size", "10"
+    )
+    assert code == 0 and "the held-out text is the tuning text" in err
+    assert "the held-out text chose the step, so its score flatters" in out
+    other = [tmp_path / "o.src", tmp_path / "o.ref"]
+    for path, old in zip(other, texts, strict=True):
+        path.write_text("".join(Path(old).read_text().splitlines(keepends=True)[:20]) + "a b\n" * 5)
+    more = ["--held-out", other[0], "--held-out-refs", other[1], "--out", tmp_path / "u", "--nbest-size", "10"]
+    code, out, err = cli(*asked, *more)
+    assert code == 0 and "20 of the 25 held-out sentences are in the tuning text, too" in err
+    code, out, err = cli(*asked, "--held-out", "0.2", "--out", tmp_path / "v", "--nbest-size", "10")
+    assert code == 0 and "tuning text" not in err
+    code, out, err = cli(*asked, "--held-out", "0.2", "--out", tmp_path / "w", "--nbest-size", "10", "--select", "last")
+    assert code == 0 and "chose" not in out
+
+
+def test_held_out_lists_that_are_the_tuning_lists(base: Path, texts: list[str], tmp_path: Path, cli: Cli) -> None:
+    lists = tmp_path / "dev.nbest"
+    code, _, err = cli(
+        "translate",
+        "--model",
+        base,
+        "--input",
+        texts[0],
+        "--nbest",
+        "20",
+        "--nbest-out",
+        lists,
+        "--output",
+        "/dev/null",
+    )
+    assert code == 0, err
+    asked = ["tune", "--nbest", lists, "--refs", texts[1], "--out", tmp_path / "w.toml", "--tuner", "kbmira"]
+    code, out, err = cli(*asked, "--held-out", lists, "--held-out-refs", texts[1])
+    assert code == 0 and "the held-out text is the tuning text" in err and "chose" not in out
+    code, _, err = cli(*asked[:-1], "pro")
+    assert code == 1 and "weights of another run (tuner kbmira); --overwrite" in err
+    code, _, err = cli(*asked[:-1], "pro", "--replications", "2")
+    assert code == 1 and "weights of another run (tuner kbmira); --overwrite" in err
+    code, _, err = cli(*asked[:-1], "pro", "--overwrite")
+    assert code == 0, err
+
+
+def test_an_interrupted_run_says_how_to_go_on(
+    base: Path, texts: list[str], tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stop(*_: Any, **__: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(RunDir, "save", stop)
+    code, _, err = cli("tune", "--model", base, "--src", texts[0], "--refs", texts[1], "--out", tmp_path / "t")
+    assert code == 130 and "interrupted: the same command goes on after the last epoch that ended" in err

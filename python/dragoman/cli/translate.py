@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -24,11 +25,14 @@ from dragoman.cli.file_options import trust_option
 from dragoman.cli.messages import messages
 from dragoman.cli.progress import counter
 from dragoman.cli.show import print_json
+from dragoman.cli.unfinished import Kept, Unfinished
 from dragoman.decoder import Constraints, Decoder, Search
 from dragoman.decoder.sampling import Sampling
 from dragoman.errors import InputError
-from dragoman.files import Lines, read_text, write_text
+from dragoman.features import files_of
+from dragoman.files import Lines, file_hash, read_text, write_text
 from dragoman.metrics import metric_from
+from dragoman.model import weights_hash
 from dragoman.reranking import mbr
 from dragoman.translator import Explanation, load
 from dragoman.types import Candidates, Metric
@@ -154,6 +158,9 @@ def translate(
     Plain text is tokenised and cased as the model's training text was, and its translation comes back as plain text.
     N-best lists, alignments and lattices have the words of the model; so have --jsonl, --markup and --target, which
     count words, and both sides with --tokenized. An empty line gives an empty line.
+
+    With --input and --output, what was interrupted goes on after its last line when the same command is given again
+    (not with --nbest-out).
     """
     modes = {"--explain": explain, "--lattice-out": lattice_out, "--target": target}
     _check_combination(size, nbest_out, mbr_metric, modes)
@@ -172,14 +179,22 @@ def translate(
         for line, constraints in _jsonl(source) if jsonl else ((line, None) for line in _lines(source)):
             _show(model.explain(line, tokenized=not plain, constraints=constraints), as_json)
         return
-    lines = _prepared(decoder, _lines(source)) if plain else _lines(source)
-    items = _jsonl(source) if jsonl else ((line, None) for line in lines)
+    metric = metric_from(mbr_metric) if mbr_metric else None
+    kept, done = None, 0
+    if not (by_sampling or lattice_out or target or nbest_out) and _plain_files(source, output):
+        options = [plain, jsonl, size, all_derivations, mbr_metric, mbr_scale, bool(unknown), bool(align_out)]
+        code = [file_hash(path) for path in files_of(features or "")]
+        kept = Unfinished(Path(output), _about(decoder), [*options, *code, file_hash(source)])
+        done = kept.begin()
+    if done:
+        messages.note(f"going on after line {done:,} of {source}")
+    lines = _prepared(decoder, islice(_lines(source), done, None)) if plain else islice(_lines(source), done, None)
+    items = islice(_jsonl(source), done, None) if jsonl else ((line, None) for line in lines)
     if lattice_out is not None:
         _lattices(decoder, items, lattice_out)
     elif target is not None:
         _force(decoder, list(items), target, output, nbest_out)
     else:
-        metric = metric_from(mbr_metric) if mbr_metric else None
         risky = bool(metric)
         wanted = (
             mcmc.stream(decoder, lines, plan, sampling, size, risky, nbest_out is not None, not all_derivations)
@@ -195,7 +210,25 @@ def translate(
         choose = None if metric is None else partial(_least_risk, metric, mbr_scale)
         finish = (lambda text: decoder.text.after([text])[0]) if plain else None
         strange = _Unknown(unknown) if unknown else None
-        _write(wanted, output, align_out, nbest_out, choose, finish, strange)
+        if kept is not None:
+            with kept:
+                _keep(wanted, kept, choose, finish, strange)
+                words = kept.finish(output, align_out)
+            if strange:
+                strange.counts.update(words)
+                strange.write()
+        else:
+            _write(wanted, output, align_out, nbest_out, choose, finish, strange)
+
+
+def _plain_files(source: str, output: str) -> bool:
+    """Whether text goes from a file to a file, not through a pipe or a device."""
+    return Path(source).is_file() and (Path(output).is_file() or (output != "-" and not Path(output).exists()))
+
+
+def _about(decoder: Decoder) -> list[str]:
+    """What translations depend on besides options of the command."""
+    return [decoder.model.state, weights_hash(decoder.weights), repr(decoder.search)]
 
 
 class _Unknown:
@@ -207,18 +240,43 @@ class _Unknown:
 
     def add(self, found: Candidates) -> None:
         """The unknown words of a sentence's best derivation."""
+        self.counts.update(self.words(found))
+
+    @staticmethod
+    def words(found: Candidates) -> list[str]:
+        """The words of a sentence that no table knows."""
+        strange: list[str] = []
         if found.extra is None or not found.size:
-            return
+            return strange
         words = found.texts[0].split()
         for span in found.extra[0].split():
             if span.endswith("!"):
                 first, _, last = span.rstrip("!").partition(":")[2].partition("-")
-                self.counts.update(words[int(first) : int(last)])
+                strange += words[int(first) : int(last)]
+        return strange
 
     def write(self) -> None:
         """The list, the most frequent first."""
         write_text(self.path, [f"{word}\t{count}" for word, count in self.counts.most_common()])
         messages.note(f"{len(self.counts)} unknown words in {self.path}")
+
+
+def _keep(
+    results: Iterable[Candidates],
+    kept: Unfinished,
+    choose: Callable[[Candidates], int] | None,
+    finish: Callable[[str], str] | None,
+    strange: _Unknown | None,
+) -> None:
+    """Keeps each result as it comes, so that a command that is interrupted can go on."""
+    messages.resuming = "the same command goes on after the last line that was translated"
+    with counter("sentences") as tick:
+        for found in results:
+            best = choose(found) if choose else 0
+            text = finish(found.texts[best]) if finish else found.texts[best]
+            links = found.alignments[best] if found.alignments is not None else ""
+            kept.add(Kept(text, links, strange.words(found) if strange else []))
+            tick(1)
 
 
 def _least_risk(metric: Metric, scale: float, found: Candidates) -> int:

@@ -816,9 +816,8 @@ def _about(
     start = request.start
     automatic = isinstance(start, str) and start == "auto"
     return {
-        "model": decoder.model.signature,
+        "model": decoder.model.state,
         "features": request.features or "",
-        "parts": _parts_hash(decoder.model),
         "user_files": " ".join(file_hash(path) for path in files_of(request.features or "")),
         "search": repr(decoder.search),
         "size": size,
@@ -827,12 +826,6 @@ def _about(
         "inputs": " ".join(part.digest() for part in (text, other) if part is not None),
         "start": weights_hash(decoder.weights) if automatic else _start_hash(start),
     }
-
-
-def _parts_hash(model: Model) -> str:
-    """Of the features with their options; the files of a model are in its signature."""
-    described = [(part.kind, part.name, sorted(part.options.items())) for part in model.parts]
-    return hashlib.blake2b(repr(described).encode(), digest_size=8).hexdigest()
 
 
 def _start_hash(start: Any) -> str:
