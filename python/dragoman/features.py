@@ -17,13 +17,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, NamedTuple, Protocol, runtime_checkable
 
-from dragoman import registry
+from dragoman import registry, weights
 from dragoman.errors import OptionError
-from dragoman.model import Model, Option, Part
+from dragoman.model import USER, Model, Option, Part, has_file
 from dragoman.options import check, closest, option
+from dragoman.types import Weights
 from dragoman.user_features import RuleFeature, StateFeature
 
-__all__ = ["ABOUT", "FeatureSet", "Parsed", "escaped", "extended", "files_of", "in_names", "parse", "parsed"]
+__all__ = ["ABOUT", "FeatureSet", "Parsed", "escaped", "extended", "files_of", "in_names", "lacking", "parse", "parsed"]
 
 
 @runtime_checkable
@@ -235,6 +236,8 @@ class Parsed(NamedTuple):
     """Sets that the core has."""
     users: list[RuleFeature | StateFeature]
     """Features from files of users."""
+    described: list[Part]
+    """What a model's description says of these."""
 
 
 def parse(spec: str, folder: Path | None = None) -> list[Part]:
@@ -251,11 +254,13 @@ def parsed(spec: str, folder: Path | None = None) -> Parsed:
     What follows a comma is a further option if it has a `=` or is no set's name, and a further name of the same file
     after `FILE.py:NAME`. Files that a set takes from a model are looked for in `folder`.
     """
-    found = Parsed([], [])
+    found = Parsed([], [], [])
     for text in _texts(spec):
         made = registry.make("feature set", text)
         if isinstance(made, (StateFeature, RuleFeature)):
             found.users.append(made)
+            if registry.is_file_spec(text):
+                found.described.append(_user_part(text, made.name))
         elif isinstance(made, FeatureSet):
             found.parts.append(made.part(folder))
         else:
@@ -265,6 +270,26 @@ def parsed(spec: str, folder: Path | None = None) -> Parsed:
         if names.count(name) > 1:
             raise OptionError(f"feature set {name} is given twice")
     return found
+
+
+def _user_part(text: str, name: str) -> Part:
+    """A feature from a file of a user: where it is, and what it was made with."""
+    path, _, rest = text.rpartition(".py:")
+    wanted, _, options = rest.partition(":")
+    return Part(USER, name, _given(path=_path(f"{path}.py"), object=wanted, options=options))
+
+
+def lacking(name: str, used: Weights, dense: Sequence[str], sets: Sequence[str]) -> str:
+    """What to say of a weight whose feature the model lacks: the sets that are to be switched on, or a close name."""
+    owners = {registry.make("feature set", known).part(None).name: known for known in registry.TABLE["feature set"]}
+    prefix, colon, _ = name.partition(":")
+    if not colon or prefix in sets:
+        return closest(name, [*dense, *(f"{known}:..." for known in sets)])
+    wanted = {stat.name.rstrip(":") for stat in weights.sets(used) if stat.name} - set(sets)
+    known = [owners[each] for each in owners if each in wanted]
+    if prefix not in owners:
+        return f"if `{prefix}` is a feature of yours, add --features FILE.py:NAME"
+    return f"its set is not switched on: add --features {','.join(known)}"
 
 
 def _texts(spec: str) -> list[str]:
@@ -315,7 +340,7 @@ def _path(name: str) -> str:
 
 
 def _in_model(folder: Path | None, kind: str, file: str) -> str:
-    if folder is not None and not (folder / file).is_file():
+    if folder is not None and not has_file(folder, file):
         have: Sequence[str] = sorted(path.name for path in folder.glob("*.classes")) + sorted(
             path.name for path in folder.glob("*.words")
         )

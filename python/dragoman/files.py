@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import pathlib
 from collections.abc import Sequence
@@ -10,7 +11,16 @@ from types import TracebackType
 from dragoman._core import LineWriter, Texts, read_lines, write_lines
 from dragoman.errors import InputError
 
-__all__ = ["Lines", "read_numbers", "read_parallel", "read_text", "write_bytes", "write_text"]
+__all__ = [
+    "Lines",
+    "cache_folder",
+    "file_hash",
+    "read_numbers",
+    "read_parallel",
+    "read_text",
+    "write_bytes",
+    "write_text",
+]
 
 Path = str | os.PathLike[str]
 
@@ -50,6 +60,21 @@ def read_numbers(path: Path) -> list[float]:
             raise InputError(f"{name}:{number}: expected a finite number, found `{line[:60]}`", name, number)
         numbers.append(value)
     return numbers
+
+
+def file_hash(path: Path) -> str:
+    """The hash of a file's content."""
+    whole = hashlib.blake2b(digest_size=16)
+    with pathlib.Path(path).open("rb") as file:
+        while block := file.read(1 << 20):
+            whole.update(block)
+    return whole.hexdigest()
+
+
+def cache_folder(kind: str = "") -> pathlib.Path:
+    """Where this user's things are kept that can be made again."""
+    root = os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache"
+    return pathlib.Path(root) / "dragoman" / kind
 
 
 def write_bytes(path: Path, content: bytes) -> None:

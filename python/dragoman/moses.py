@@ -15,7 +15,7 @@ from pathlib import Path
 from dragoman import lm, model, rules
 from dragoman._core import VERSION
 from dragoman.errors import InputError
-from dragoman.files import read_text
+from dragoman.files import cache_folder, read_text
 from dragoman.model import MANIFEST, Model, Part
 
 __all__ = ["cached", "convert", "read_ini"]
@@ -247,7 +247,7 @@ def cached(path: str | PathLike[str]) -> Model:
             file = _Maker(ini, Path())._file(line, options)
             status = file.stat()
             key.update(f"{file.resolve()} {status.st_size} {status.st_mtime_ns}\n".encode())
-    root = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "dragoman" / "moses"
+    root = cache_folder("moses")
     folder = root / key.hexdigest()
     if not (folder / MANIFEST).exists():
         work = root / f"{key.hexdigest()}.{os.getpid()}"

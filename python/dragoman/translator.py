@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import html
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from os import PathLike
@@ -21,7 +21,7 @@ from dragoman import moses, weights
 from dragoman.alignment import Aligner
 from dragoman.decoder import Constraints, Decoder, Derivation, Lattice, Phrase, Search
 from dragoman.errors import InputError, OptionError
-from dragoman.model import Model
+from dragoman.model import Model, is_model
 from dragoman.options import made
 from dragoman.tables import table
 from dragoman.types import Candidates, Weights
@@ -295,7 +295,7 @@ class Translator:
 
     @cached_property
     def _aligner(self) -> Aligner:
-        path = self.model.folder / _ALIGNER
+        path = self.model.file(_ALIGNER)
         if not path.exists():
             raise InputError(f"{self.model.folder}: this model has no aligner: it was made elsewhere", str(path))
         return Aligner.load(path)
@@ -386,16 +386,20 @@ def load(
     weights: Weights | Mapping[str, float] | str | PathLike[str] | None = None,
     features: str | None = None,
     threads: int | None = None,
+    trust: bool = False,
+    note: Callable[[str], None] | None = None,
     **search: Any,
 ) -> Translator:
-    """Opens a model that `train` or `tune` made, or a Moses system by its `moses.ini`, to translate with it.
+    """Opens a model that `train`, `tune` or `dragoman model pack` made, or a Moses system by its `moses.ini`.
 
     `weights` other than the model's own: a file, a mapping or `Weights`. `features` adds sparse feature sets and
-    features from files of yours (`pt,al,mine.py:Lengths`). Further options are those of the search: `pop_limit=300`.
+    features from files of yours (`pt,al,mine.py:Lengths`). Features in Python that the model brings along run only
+    with `trust`: read them first. `note` hears where an archive was unpacked. Further options are those of the search:
+    `pop_limit=300`.
     """
     path = Path(model)
-    opened = moses.cached(path) if path.is_file() else Model.open(path)
+    opened = Model.open(path, note=note) if is_model(path) or not path.is_file() else moses.cached(path)
     chosen = None if weights is None else _weights(weights)
-    decoder = Decoder(opened, weights=chosen, features=features, threads=threads)
+    decoder = Decoder(opened, weights=chosen, features=features, threads=threads, trust=trust)
     decoder.search = made(Search, search, base=decoder.search, what="load")
     return Translator(decoder)

@@ -96,23 +96,27 @@ class Searching:
 def test_how_far_an_epoch_is(monkeypatch: pytest.MonkeyPatch) -> None:
     clock, decoder = [0.0], Searching()
     monkeypatch.setattr(time, "monotonic", lambda: clock[0])
-    course = _Course(cast(Decoder, decoder), Bleu(), 3)
+    course = _Course(cast(Decoder, decoder), Bleu(), 3, (30, 10))
 
     def pass_by(seconds: float, sentences: int) -> None:
         clock[0] += seconds
         decoder.searched += sentences
 
     pass_by(2.0, 10)
-    assert course.now() == "epoch 0/3  10 sentences translated  0:02"
+    assert course.now() == "epoch 0/3  10 of 40 sentences translated  0:02"
     assert course.ended({"step": 0, "score": 30.0}) == "epoch 0/3  BLEU 30.00"
-    pass_by(50.0, 40)
-    assert course.now() == "epoch 1/3  40 sentences translated  0:50"
+    pass_by(20.0, 30)
+    assert course.now() == "epoch 1/3  30 of 30 sentences translated  0:20"
+    pass_by(30.0, 10)
+    assert course.now() == "epoch 1/3  scoring  0:50", "a text that is translated again has no more sentences"
     record = {"step": 1, "score": 31.0, "held_out": 29.5, "nonzero": 1200, "seconds": 50.0}
     assert course.ended(record) == "epoch 1/3  BLEU 31.00  held-out 29.50  1,200 weights  50.0 s  at most 1:40 left"
     pass_by(20.0, 16)
-    assert course.now() == "epoch 2/3  16 of 40 sentences translated  0:20  at most 1:20 left"
-    pass_by(100.0, 30)  # longer than the one before
-    assert course.now() == "epoch 2/3  40 of 40 sentences translated  2:00"
+    assert course.now() == "epoch 2/3  16 of 30 sentences translated  0:20  at most 1:20 left"
+    pass_by(5.0, 18)
+    assert course.now() == "epoch 2/3  scoring, 4 of 10 sentences translated  0:25  at most 1:15 left"
+    pass_by(95.0, 12)  # longer than the one before
+    assert course.now() == "epoch 2/3  scoring, 10 of 10 sentences translated  2:00"
     course.ended(record | {"step": 3})
     assert course.now() == "scoring the result"
 

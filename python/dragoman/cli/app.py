@@ -34,7 +34,7 @@ _COMMANDS = {
     "features": "features",
     "lm": "lm",
     "align": "alignment",
-    "model": "translate",
+    "model": "model",
     "rules": "rules",
     "classes": "word_classes",
     "clean": "corpus",
@@ -74,7 +74,7 @@ def dragoman() -> None:
     \b
     dragoman train --src train.de --tgt train.en --out model
     dragoman tune --model model --src dev.de --refs dev.en --out tuned
-    dragoman translate --model model --weights tuned/weights.toml < test.de
+    dragoman translate --model tuned < test.de
 
     Results go to standard output (a table, or JSON with --json), messages and progress to standard error.
     Files may be compressed (.gz, .zst, .xz); - is the standard stream.
@@ -144,5 +144,5 @@ def _explained(error: BaseException) -> int:
         return 1
     stopped = isinstance(error, _Stopped)
     what = "stopped" if stopped else "interrupted"
-    messages.error(f"{what}: the same command goes on where it was, if it can be resumed")
+    messages.error(f"{what}: {messages.resuming or 'the same command goes on where it was, if it can be resumed'}")
     return _STOPPED if stopped else _INTERRUPTED

@@ -14,9 +14,11 @@ __all__ = ["watching"]
 
 
 @contextmanager
-def watching(decoder: Decoder, metric: Metric, epochs: int) -> Iterator[Callable[[dict[str, float]], None]]:
+def watching(
+    decoder: Decoder, metric: Metric, epochs: int, texts: tuple[int, int]
+) -> Iterator[Callable[[dict[str, float]], None]]:
     """Says what came of each epoch, and to those who watch how far the one under way is."""
-    course = _Course(decoder, metric, epochs)
+    course = _Course(decoder, metric, epochs, texts)
     with watch(course.now) as say:
         yield lambda record: say(course.ended(record))
 
@@ -24,8 +26,9 @@ def watching(decoder: Decoder, metric: Metric, epochs: int) -> Iterator[Callable
 class _Course:
     """How far a run has come: a line for each epoch, and for those who watch one about the epoch under way."""
 
-    def __init__(self, decoder: Decoder, metric: Metric, epochs: int) -> None:
+    def __init__(self, decoder: Decoder, metric: Metric, epochs: int, texts: tuple[int, int]) -> None:
         self.decoder, self.metric, self.epochs = decoder, metric, epochs
+        self.sentences, self.held_out = texts
         self.epoch = -1
         """The last one that ended; 0 is the scoring of the start weights."""
         self.usual: tuple[int, float] | None = None
@@ -53,13 +56,22 @@ class _Course:
         if self.epoch == self.epochs:
             return "scoring the result"
         done, seconds = self.decoder.searched - self.searched, time.monotonic() - self.began
-        parts = [f"epoch {self.epoch + 1}/{self.epochs}", f"{done:,} sentences translated", _clock(seconds)]
+        parts = [f"epoch {self.epoch + 1}/{self.epochs}", self._translated(done), _clock(seconds)]
         if self.usual is not None:
-            count, duration = self.usual
-            parts[1] = f"{min(done, count):,} of {count:,} sentences translated"
+            duration = self.usual[1]
             left = duration * (self.epochs - self.epoch) - seconds
             parts += [f"at most {_clock(left)} left"] if left >= 1 else []
         return "  ".join(parts)
+
+    def _translated(self, done: int) -> str:
+        """How far the text is. A sentence that is translated again, to score new weights, is no further one."""
+        first = self.sentences + self.held_out if self.epoch < 0 else self.sentences
+        if done <= first:
+            return f"{done:,} of {first:,} sentences translated"
+        if self.usual is None or self.usual[0] <= first:
+            return "scoring"
+        rest = self.usual[0] - first
+        return f"scoring, {min(done - first, rest):,} of {rest:,} sentences translated"
 
 
 def _clock(seconds: float) -> str:

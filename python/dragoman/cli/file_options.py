@@ -25,6 +25,7 @@ __all__ = [
     "tgt_option",
     "threads_option",
     "tokenized_option",
+    "trust_option",
     "weights_option",
 ]
 
@@ -110,6 +111,13 @@ def threads_option(command: F) -> F:
 def metric_option(help: str) -> Callable[[F], F]:
     """One metric."""
     return click.option("--metric", "-m", type=Named("metric"), metavar="METRIC", help=help)
+
+
+trust_option = click.option(
+    "--trust",
+    is_flag=True,
+    help="Run what the model brings along in Python: read it first, `dragoman model info` names it.",
+)
 
 
 def limit_option(default: int, help: str) -> Callable[[F], F]:

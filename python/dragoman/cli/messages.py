@@ -22,12 +22,14 @@ class Messages:
 
     def __init__(self) -> None:
         self.quiet, self.verbose = False, False
+        self.resuming = ""
+        """How the command goes on if it is interrupted now."""
         self._log: TextIO | None = None
 
     def setup(self, *, quiet: bool = False, verbose: bool = False, log: str | None = None) -> None:
         """Takes the options of a command."""
         self.close()
-        self.quiet, self.verbose = quiet, verbose
+        self.quiet, self.verbose, self.resuming = quiet, verbose, ""
         if log is not None:
             try:
                 self._log = Path(log).open("a", encoding="utf-8", buffering=1)  # noqa: SIM115  open as long as the command

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any, TypeVar
 
 import click
@@ -18,7 +17,7 @@ from dragoman.cli.file_options import limit_option, out_option, src_option, tgt_
 from dragoman.cli.messages import messages
 from dragoman.cli.show import print_json, print_table
 from dragoman.common import Sorting
-from dragoman.model import Model
+from dragoman.model import Model, is_model
 
 __all__ = ["open_tables", "rules"]
 
@@ -38,9 +37,10 @@ def _columns(help: str) -> Callable[[F], F]:
 
 def open_tables(path: str) -> list[tables.Table]:
     """The tables of a model folder, or the one that a file is."""
-    if not Path(path).is_dir():
+    if not is_model(path):
         return [tables.Table(path)]
-    return [tables.Table(Path(path) / name) for name in Model.open(path).tables]
+    opened = Model.open(path)
+    return [tables.Table(opened.file(name)) for name in opened.tables]
 
 
 @click.group()

@@ -1,4 +1,4 @@
-"""`dragoman translate` and `dragoman model`."""
+"""`dragoman translate`."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -26,26 +27,27 @@ from dragoman.cli.file_options import (
     mbr_scale_option,
     model_option,
     moses_ini_option,
-    out_option,
     threads_option,
     tokenized_option,
+    trust_option,
     weights_option,
 )
 from dragoman.cli.messages import messages
 from dragoman.cli.progress import counter
-from dragoman.cli.show import print_json, print_table
+from dragoman.cli.show import print_json
+from dragoman.cli.unfinished import Kept, Unfinished
 from dragoman.decoder import Constraints, Decoder, Search
 from dragoman.decoder.sampling import Sampling
 from dragoman.errors import InputError
-from dragoman.files import Lines, read_text, write_text
+from dragoman.features import files_of
+from dragoman.files import Lines, file_hash, read_text, write_text
 from dragoman.metrics import metric_from
-from dragoman.model import Model
-from dragoman.moses import convert
+from dragoman.model import weights_hash
 from dragoman.reranking import mbr
 from dragoman.translator import Explanation, load
 from dragoman.types import Candidates, Metric
 
-__all__ = ["model", "translate"]
+__all__ = ["translate"]
 
 
 class _Line(msgspec.Struct, forbid_unknown_fields=True):
@@ -59,7 +61,8 @@ class _Line(msgspec.Struct, forbid_unknown_fields=True):
 
 
 @click.command(cls=Command, was={"--own": "--features FILE.py:NAME", "--size": "--nbest"})
-@model_option("A model that `dragoman train` or `dragoman tune` made.", metavar="FOLDER")
+@model_option("A model that `dragoman train`, `dragoman tune` or `dragoman model pack` made.", metavar="FOLDER|FILE")
+@trust_option
 @moses_ini_option("A Moses system instead; it is converted once and kept in a cache.")
 @weights_option("Other weights than the model's own.")
 @features_option()
@@ -113,6 +116,7 @@ class _Line(msgspec.Struct, forbid_unknown_fields=True):
 @as_json
 def translate(
     model: str | None,
+    trust: bool,
     moses_ini: str | None,
     weights: str | None,
     features: str | None,
@@ -148,6 +152,9 @@ def translate(
     Plain text is tokenised and cased as the model's training text was, and its translation comes back as plain text.
     N-best lists, alignments and lattices have the words of the model; so have --jsonl, --markup and --target, which
     count words, and both sides with --tokenized. An empty line gives an empty line.
+
+    With --input and --output, what was interrupted goes on after its last line when the same command is given again
+    (not with --nbest-out).
     """
     modes = {"--explain": explain, "--lattice-out": lattice_out, "--target": target}
     _check_combination(size, nbest_out, mbr_metric, modes)
@@ -156,21 +163,32 @@ def translate(
     by_sampling = mcmc.asked(search_name, plan, sampling, {**modes, "--jsonl": jsonl, "--unknown": unknown})
     if (model is None) == (moses_ini is None):
         raise click.UsageError("expected either --model or --moses-ini")
-    loaded = load(model or str(moses_ini), weights=weights, features=features, **threaded, **search)
+    loaded = load(
+        model or str(moses_ini), weights=weights, features=features, trust=trust, note=messages.note, **threaded,
+        **search,
+    )  # fmt: skip
     decoder = loaded.decoder
     plain = not (tokenized or jsonl or target or decoder.search.markup)
     if explain:
         for line, constraints in _jsonl(source) if jsonl else ((line, None) for line in _lines(source)):
             _show(loaded.explain(line, tokenized=not plain, constraints=constraints), as_json)
         return
-    lines = _prepared(decoder, _lines(source)) if plain else _lines(source)
-    items = _jsonl(source) if jsonl else ((line, None) for line in lines)
+    metric = metric_from(mbr_metric) if mbr_metric else None
+    kept, done = None, 0
+    if not (by_sampling or lattice_out or target or nbest_out) and _plain_files(source, output):
+        options = [plain, jsonl, size, all_derivations, mbr_metric, mbr_scale, bool(unknown), bool(align_out)]
+        code = [file_hash(path) for path in files_of(features or "")]
+        kept = Unfinished(Path(output), _about(decoder), [*options, *code, file_hash(source)])
+        done = kept.begin()
+    if done:
+        messages.note(f"going on after line {done:,} of {source}")
+    lines = _prepared(decoder, islice(_lines(source), done, None)) if plain else islice(_lines(source), done, None)
+    items = islice(_jsonl(source), done, None) if jsonl else ((line, None) for line in lines)
     if lattice_out is not None:
         _lattices(decoder, items, lattice_out)
     elif target is not None:
         _force(decoder, list(items), target, output, nbest_out)
     else:
-        metric = metric_from(mbr_metric) if mbr_metric else None
         risky = bool(metric)
         wanted = (
             mcmc.stream(decoder, lines, plan, sampling, size, risky, nbest_out is not None, not all_derivations)
@@ -186,7 +204,25 @@ def translate(
         choose = None if metric is None else partial(_least_risk, metric, 1.0 if mbr_scale is None else mbr_scale)
         finish = (lambda text: decoder.text.after([text])[0]) if plain else None
         strange = _Unknown(unknown) if unknown else None
-        _write(wanted, output, align_out, nbest_out, choose, finish, strange)
+        if kept is not None:
+            with kept:
+                _keep(wanted, kept, choose, finish, strange)
+                words = kept.finish(output, align_out)
+            if strange:
+                strange.counts.update(words)
+                strange.write()
+        else:
+            _write(wanted, output, align_out, nbest_out, choose, finish, strange)
+
+
+def _plain_files(source: str, output: str) -> bool:
+    """Whether text goes from a file to a file, not through a pipe or a device."""
+    return Path(source).is_file() and (Path(output).is_file() or (output != "-" and not Path(output).exists()))
+
+
+def _about(decoder: Decoder) -> list[str]:
+    """What translations depend on besides options of the command."""
+    return [decoder.model.state, weights_hash(decoder.weights), repr(decoder.search)]
 
 
 class _Unknown:
@@ -198,18 +234,43 @@ class _Unknown:
 
     def add(self, found: Candidates) -> None:
         """The unknown words of a sentence's best derivation."""
+        self.counts.update(self.words(found))
+
+    @staticmethod
+    def words(found: Candidates) -> list[str]:
+        """The words of a sentence that no table knows."""
+        strange: list[str] = []
         if found.extra is None or not found.size:
-            return
+            return strange
         words = found.texts[0].split()
         for span in found.extra[0].split():
             if span.endswith("!"):
                 first, _, last = span.rstrip("!").partition(":")[2].partition("-")
-                self.counts.update(words[int(first) : int(last)])
+                strange += words[int(first) : int(last)]
+        return strange
 
     def write(self) -> None:
         """The list, the most frequent first."""
         write_text(self.path, [f"{word}\t{count}" for word, count in self.counts.most_common()])
         messages.note(f"{len(self.counts)} unknown words in {self.path}")
+
+
+def _keep(
+    results: Iterable[Candidates],
+    kept: Unfinished,
+    choose: Callable[[Candidates], int] | None,
+    finish: Callable[[str], str] | None,
+    strange: _Unknown | None,
+) -> None:
+    """Keeps each result as it comes, so that a command that is interrupted can go on."""
+    messages.resuming = "the same command goes on after the last line that was translated"
+    with counter("sentences") as tick:
+        for found in results:
+            best = choose(found) if choose else 0
+            text = finish(found.texts[best]) if finish else found.texts[best]
+            links = found.alignments[best] if found.alignments is not None else ""
+            kept.add(Kept(text, links, strange.words(found) if strange else []))
+            tick(1)
 
 
 def _least_risk(metric: Metric, scale: float, found: Candidates) -> int:
@@ -345,51 +406,3 @@ def _show(explanation: Explanation, as_json: bool) -> None:
         print_json(explanation.to_dict())
     else:
         click.echo(f"{explanation}\n")
-
-
-@click.group()
-def model() -> None:
-    """Model folders: what is in them, whether they are whole, and Moses' models as such."""
-
-
-@model.command(cls=Command)
-@click.argument("folder")
-@as_json
-def info(folder: str, as_json: bool) -> None:
-    """Show what a model has: features, weights, files, and how it was made."""
-    opened = Model.open(folder)
-    if as_json:
-        print_json(
-            {
-                "signature": opened.signature,
-                "features": [{"kind": p.kind, "name": p.name, **p.options} for p in opened.parts],
-                "weights": opened.weights.to_dict(),
-                "files": {name: size for name, (size, _) in opened.files.items()},
-                "search": dict(opened.search),
-                "text": dict(opened.text),
-                "made": dict(opened.made),
-            }
-        )
-        return
-    click.echo(f"{folder}: signature {opened.signature}")
-    print_table(["kind", "name"], [[part.kind, part.name] for part in opened.parts])
-    print_table(["file", "bytes"], [[name, f"{size:,}"] for name, (size, _) in opened.files.items()])
-    print_table(["feature", "weight"], [[name, f"{value:.4g}"] for name, value in opened.weights.to_dict().items()])
-
-
-@model.command(cls=Command)
-@click.argument("folder")
-def verify(folder: str) -> None:
-    """Check every file of a model against the hash that it was made with."""
-    opened = Model.open(folder)
-    opened.verify()
-    click.echo(f"{folder}: {len(opened.files)} files are as they were made, signature {opened.signature}")
-
-
-@model.command("import", cls=Command)
-@moses_ini_option("The Moses system.", required=True)
-@out_option("The model to write.", metavar="FOLDER")
-def import_moses(moses_ini: str, out: str) -> None:
-    """Turn a Moses system into a model folder: tables, language models, weights and settings."""
-    made = convert(moses_ini, out)
-    click.echo(f"{out}: {len(made.parts)} features, signature {made.signature}")

@@ -23,6 +23,7 @@ from dragoman.cli.file_options import (
     overwrite_option,
     src_option,
     tokenized_option,
+    trust_option,
     weights_option,
 )
 from dragoman.cli.messages import messages
@@ -56,9 +57,11 @@ def _nbest_option(required: bool) -> Callable[[Callable[..., Any]], Callable[...
 class _Watcher:
     """Shows progress, where somebody looks."""
 
-    def watching(self, decoder: Decoder | None, metric: Metric, epochs: int) -> AbstractContextManager[Any]:
-        """A context that gives a function for the record of each step."""
-        return steps(metric.name) if decoder is None else watching(decoder, metric, epochs)
+    def watching(
+        self, decoder: Decoder | None, metric: Metric, epochs: int, texts: tuple[int, int]
+    ) -> AbstractContextManager[Any]:
+        """A context that gives a function for the record of each step; `texts`: sentences to tune on, and held out."""
+        return steps(metric.name) if decoder is None else watching(decoder, metric, epochs, texts)
 
     def note(self, text: str) -> None:
         """Something that happened."""
@@ -71,7 +74,8 @@ class _Watcher:
 
 @click.command(cls=Command, was=_WAS)
 @_nbest_option(required=False)
-@model_option("Tune this model's own decoder instead of fixed lists.", metavar="FOLDER")
+@model_option("Tune this model's own decoder instead of fixed lists.", metavar="FOLDER|FILE")
+@trust_option
 @src_option("With --model: the source text of --refs.", required=False)
 @refs_option
 @metric_option("What to maximise, as for `dragoman score`.  [default: bleu; with --model bleu:tokenize=none]")
@@ -85,7 +89,8 @@ class _Watcher:
     "[default: mert; with --model smooth-mert, or adagrad if there are --features]",
 )
 @out_option(
-    "Where the weights go; with --model a folder for all of the run.  [default: weights.toml; with --model tuned]"
+    "Where the weights go; with --model a folder for the run, which is a model in the end.  [default: weights.toml; "
+    "with --model tuned]"
 )
 @overwrite_option("Replace another run that --out holds, or start this one anew.")
 @click.option(
@@ -93,7 +98,7 @@ class _Watcher:
     multiple=True,
     metavar="SHARE|FILE...",
     help="Text to choose the step (and the variant of --sweep) by: a share of the list or text (0.2), or another one "
-    "with --held-out-refs. It is neither the tuning text nor a test set: what chooses must not judge.",
+    "with --held-out-refs. It is neither the tuning text, which the tuner sees, nor the test text, which judges.",
 )
 @click.option("--held-out-refs", multiple=True, metavar="FILE...", help="References of the held-out lists or text.")
 @click.option(
@@ -115,6 +120,7 @@ class _Watcher:
 def tune(
     lists: tuple[str, ...],
     model: str | None,
+    trust: bool,
     src: str | None,
     refs: tuple[str, ...],
     metric: str | None,
@@ -142,18 +148,20 @@ def tune(
     Then choose with them: dragoman rerank --weights w.toml --nbest test.nbest.gz > test.out
 
     \b
-    dragoman tune --model model --src dev.de --refs dev.en --tuner kbmira --out tuned
-    dragoman translate --model model --weights tuned/weights.toml < test.de > test.out
+    dragoman tune --model model --src dev.de --refs dev.en --tuner kbmira --held-out 0.2 --out tuned
+    dragoman translate --model tuned < test.de > test.out
 
-    A run that was interrupted goes on when the same command is given again, also with more --epochs.
+    The tuned folder is a model: weights, feature sets, search settings, and where its tables are. A run that was
+    interrupted goes on when the same command is given again, also with more --epochs.
     """
     if (model is None) == (not lists):
         raise click.UsageError("expected either --nbest, lists that are there, or --model, which makes its own")
     place = out or ("tuned" if model else "weights.toml")
+    messages.resuming = f"the same command goes on after the last {'epoch' if model else 'step'} that ended"
     found = find_weights(
         model if model is not None else list(lists), _files(refs), metric, tuner, source=src,
         held_out=_held_out(held_out, bool(model)), held_out_references=_files(held_out_refs), start=start,
-        features=features, tokenized=tokenized, out=place, overwrite=overwrite, trace=trace, curve=curve,
+        features=features, tokenized=tokenized, trust=trust, out=place, overwrite=overwrite, trace=trace, curve=curve,
         watcher=_Watcher(), **options, **search,
     )  # fmt: skip
     if as_json:
@@ -164,7 +172,8 @@ def tune(
             click.echo(curves.sketch(found.best.trace))
     seconds = sum(run.seconds for run in found.runs)
     count = f"{found.best.steps} steps in " if len(found.runs) == 1 and not found.modelled else ""
-    messages.note(f"dragoman: {count}{seconds:.1f} s, weights in {place}")
+    what = "weights" if found.model is None else "the tuned model is"
+    messages.note(f"dragoman: {count}{seconds:.1f} s, {what} in {place}")
 
 
 def _files(paths: tuple[str, ...]) -> list[Path] | None:

@@ -23,12 +23,12 @@ from dragoman._core import NativeSystem, NativeWeights, TranslationColumns, Tran
 from dragoman.decoder.constraints import Constraints
 from dragoman.decoder.derivation import Derivation, Phrase
 from dragoman.decoder.forest import Arc, Lattice
-from dragoman.decoder.opened import Sent, open_system, received, sent
+from dragoman.decoder.opened import Sent, brought, open_system, received, sent
 from dragoman.decoder.search import Search, Settings
 from dragoman.errors import OptionError
-from dragoman.features import Parsed, extended, parsed
+from dragoman.features import Parsed, extended, lacking, parsed
 from dragoman.model import Model
-from dragoman.options import closest, made
+from dragoman.options import made
 from dragoman.preprocess import Preparation
 from dragoman.types import F64, Candidates, Features, Names, Texts, Weights
 from dragoman.user_features import RuleFeature, StateFeature
@@ -65,8 +65,9 @@ class Decoder:
     """Translates with a model. The tables are mapped and shared; weights may change with every call.
 
     `model` is a folder that `dragoman train` made, or an opened `Model`. `features` adds sparse feature sets, such as
-    `pt,al,lo,sparse-hrm:words=80,classes=50+20` (see `dragoman.features`). All methods take and give words between
-    blanks as the model has them; `text` leads from plain text to these and back:
+    `pt,al,lo,sparse-hrm:words=80,classes=50+20` (see `dragoman.features`). Features in Python that a model brings along
+    run only with `trust`. All methods take and give words between spaces as the model has them; `text` leads from plain
+    text to these and back:
 
         decoder.text.after(decoder.translate(decoder.text.before(["Ein Haus."])))
 
@@ -83,11 +84,12 @@ class Decoder:
         search: Search | None = None,
         threads: int | None = None,
         extra: Sequence[RuleFeature | StateFeature] = (),
+        trust: bool = False,
     ) -> None:
         opened = model if isinstance(model, Model) else Model.open(model)
-        more = parsed(features, opened.folder) if features else Parsed([], [])
-        self.model = extended(opened, more.parts)
-        users = [*more.users, *extra]
+        more = parsed(features, opened.folder) if features else Parsed([], [], [])
+        users = [*brought(opened, trust), *more.users, *extra]
+        self.model = extended(opened, [*more.parts, *more.described])
         self._begin(open_system(self.model, users), users, search, weights, threads)
         self._native_weights(None)
 
@@ -145,7 +147,12 @@ class Decoder:
     @cached_property
     def text(self) -> Preparation:
         """What is done to plain text before and after translation: tokenised and cased as the training text was."""
-        return Preparation(self.model.text, self.model.folder)
+        return Preparation(self.model.preparation, self.model.folder)
+
+    @property
+    def extra(self) -> Sequence[RuleFeature | StateFeature]:
+        """The features in Python, those of the model and those that were given."""
+        return self._extra
 
     @property
     def names(self) -> Names:
@@ -347,8 +354,7 @@ class Decoder:
     def _prepared(self, system: NativeSystem, used: Weights) -> _Native:
         name = system.unknown(used.names)
         if name is not None:
-            known = [*self.dense, *(f"{prefix}:..." for prefix in system.sets)]
-            raise OptionError(f"the model has no feature `{name}`; {closest(name, known)}")
+            raise OptionError(f"the model has no feature `{name}`; {lacking(name, used, self.dense, system.sets)}")
         ready = system.weights(used.names, used.values)
         return _Native(ready, None if used.steps else used.values.copy())
 

@@ -9,13 +9,13 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import replace
 
-from dragoman import user_features
+from dragoman import registry, user_features
 from dragoman._core import NativeSystem
 from dragoman.errors import InputError
-from dragoman.model import Model, Option, Part, is_file
+from dragoman.model import USER, Model, Option, Part, file_hash, is_file
 from dragoman.user_features import RuleFeature, StateFeature
 
-__all__ = ["Opened", "Sent", "open_system", "received", "sent"]
+__all__ = ["Opened", "Sent", "brought", "open_system", "received", "sent"]
 
 Opened = tuple[Model, NativeSystem, Sequence[RuleFeature | StateFeature]]
 Sent = tuple[str, str, bytes, tuple[bytes, ...]]
@@ -49,11 +49,40 @@ def received(what: Sent) -> Opened:
         return _OPENED[what]
 
 
+def brought(model: Model, trust: bool) -> list[RuleFeature | StateFeature]:
+    """The features in Python that a model brings along, which run only if it is trusted."""
+    parts = [part for part in model.parts if part.kind == USER]
+    code = [str(name) for name in model.text.get("tokenizers", []) if registry.is_file_spec(str(name))]
+    if (parts or code) and not trust:
+        files = dict.fromkeys(str(part.options.get("path")) for part in parts)
+        told = [f"{model.file(name)} (hash {model.files.get(name, (0, 'unknown'))[1]})" for name in files]
+        raise InputError(
+            f"{model.folder}: this model brings Python along, which runs only if you trust it: "
+            f"{', '.join([*told, *code])}; read it, then say --trust (in Python trust=True)",
+            str(model.folder),
+        )
+    return [_user(model, part) for part in parts]
+
+
+def _user(model: Model, part: Part) -> RuleFeature | StateFeature:
+    name, wanted, options = (str(part.options.get(key, "")) for key in ("path", "object", "options"))
+    path = model.file(name)
+    if not name.endswith(".py") or name not in model.files:
+        raise InputError(f"{model.folder}: the feature {part.name} needs a file of Python, found `{name}`", str(path))
+    if file_hash(path) != model.files[name][1]:
+        raise InputError(f"{path}: the file is not the one that this model was made with", str(path))
+    spec = f"{path}:{wanted}" + (f":{options}" if options else "")
+    made = registry.make("feature set", spec)
+    if not isinstance(made, (RuleFeature, StateFeature)):
+        raise InputError(f"{path}: {wanted} is neither a rule feature nor a state feature", str(path))
+    return made
+
+
 def open_system(model: Model, extra: Sequence[RuleFeature | StateFeature]) -> NativeSystem:
     """Maps the tables of a model and joins them with its features."""
-    tables = [os.fspath(model.folder / name) for name in model.tables]
+    tables = [os.fspath(model.file(name)) for name in model.tables]
     rules, states = user_features.split(extra)
-    system = NativeSystem(tables, [_native(model, part) for part in model.parts], rules, states)
+    system = NativeSystem(tables, [_native(model, part) for part in model.parts if part.kind != USER], rules, states)
     for _, _, asked in rules:
         asked.vocabulary = system.vocabulary
     return system
@@ -61,7 +90,7 @@ def open_system(model: Model, extra: Sequence[RuleFeature | StateFeature]) -> Na
 
 def _native(model: Model, part: Part) -> tuple[str, str, list[tuple[str, str]]]:
     options = {
-        name: os.fspath(model.folder / str(value)) if is_file(name) else value for name, value in part.options.items()
+        name: os.fspath(model.file(str(value))) if is_file(name) else value for name, value in part.options.items()
     }
     return part.kind, part.name, [(name, _plain(value)) for name, value in options.items()]
 

@@ -21,7 +21,7 @@ from dragoman.common import Seeded, Sorting
 from dragoman.eflomal import align_with_eflomal
 from dragoman.errors import InputError, OptionError
 from dragoman.files import read_parallel, write_bytes, write_text
-from dragoman.model import MANIFEST, WEIGHTS, Model, Part, file_hash, seal
+from dragoman.model import MANIFEST, REPORT, WEIGHTS, Model, Part, file_hash, seal
 from dragoman.options import check, group, made, option, plain
 from dragoman.training.steps import Made, Step, Workshop
 
@@ -31,8 +31,6 @@ STEPS = ("clean", "align", "rules", "lm", "classes")
 """And `maxent`, for the reordering model of this name."""
 _COUNTS = "rules.counts"
 _MAXENT_CLASSES = 50
-REPORT = "report.json"
-"""Time and memory of each step, and what it saw; beside the model, not a part of it."""
 
 _SOURCE, _TARGET, _LINKS = "clean.source", "clean.target", "links"
 _CASES = ("source.cases", "target.cases")

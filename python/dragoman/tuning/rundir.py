@@ -12,7 +12,7 @@ import json
 import os
 import shutil
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -73,6 +73,7 @@ class RunDir:
         checkpoint: Path | None = None,
         trace: Path | None = None,
         keep: bool | None = None,
+        untrue: Sequence[Path] = (),
         interval: float = 0.0,
     ) -> None:
         self.folder = folder
@@ -83,6 +84,8 @@ class RunDir:
         self.traces = [Trace(path) for path in traces if path is not None]
         self.keep = folder is not None if keep is None else keep
         """Whether the checkpoint stays when the run is over, so that resuming it gives the result at once."""
+        self.untrue = untrue
+        """Files that go when the run begins or goes on: what they say of its result holds no more."""
         self.interval = interval
         """Steps are saved at most once in so many seconds: as they repeat exactly, an older state will do."""
         self._saved = -float("inf")
@@ -103,8 +106,10 @@ class RunDir:
         path = self.folder / "config.toml"
         if path.exists() and resume:
             self._check_same(path, config)
+            self._withdraw()
             write_text(path, toml.dumps(config).splitlines())
             return
+        self._withdraw()
         if path.exists():
             self._clear()
         try:
@@ -113,11 +118,37 @@ class RunDir:
             raise InputError(f"{self.folder}: {error.strerror}", str(self.folder)) from None
         write_text(path, toml.dumps(config).splitlines())
 
+    def begin_several(self, config: Mapping[str, Any], resume: bool) -> None:
+        """Gets the folder around the folders of several runs ready; with an empty config there is one run, in it."""
+        assert self.folder is not None
+        path = self.folder / "config.toml"
+        before = toml.load(path, "the options of a run") if path.exists() else None
+        if before is not None and _layout(before) != _layout(config):
+            if resume:
+                raise InputError(
+                    f"{self.folder}: holds {_layout(before)}; --overwrite replaces it, or use another folder", str(path)
+                )
+            self._clear()
+        if not resume:
+            for run in (*self.folder.glob("run[0-9]*"), *self.folder.glob("sweep[0-9]*")):
+                if (run / "config.toml").exists():
+                    shutil.rmtree(run, ignore_errors=True)
+        if not config:
+            return
+        if path.exists() and resume:
+            self._check_same(path, config)
+        self._withdraw()
+        write_text(path, toml.dumps(config).splitlines())
+
+    def _withdraw(self) -> None:
+        for file in self.untrue:
+            file.unlink(missing_ok=True)
+
     def _check_same(self, path: Path, config: Mapping[str, Any]) -> None:
         """Refuses to go on with a run of other inputs or options; more rounds than it had are no other run."""
         before, now = toml.load(path, "the options of a run"), toml.loads(toml.dumps(config))
         changed = [name for name in sorted({*before, *now}) if before.get(name) != now.get(name)]
-        if changed == ["rounds"] and now["rounds"] > before["rounds"]:
+        if len(changed) == 1 and changed[0] in _GROWS and now[changed[0]] > before[changed[0]]:
             return
         if changed:
             name = changed[0]
@@ -189,6 +220,15 @@ class RunDir:
         """Removes the checkpoint."""
         if self.checkpoint is not None:
             self.checkpoint.unlink(missing_ok=True)
+
+
+_GROWS = {"rounds", "replications"}
+"""What a run may have more of than it had, and go on."""
+
+
+def _layout(config: Mapping[str, Any]) -> str:
+    """What a folder holds, by its config."""
+    return "replications" if "replications" in config else "a sweep" if "sweep" in config else "a run"
 
 
 def in_order(found: Weights) -> Weights:

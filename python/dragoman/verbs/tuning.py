@@ -23,8 +23,8 @@ from dragoman.features import files_of
 from dragoman.files import write_text
 from dragoman.metrics import needs_references
 from dragoman.metrics.format import digits
-from dragoman.model import Model, file_hash
-from dragoman.options import check, made, option, options_of
+from dragoman.model import MANIFEST, USER, Model, derive, file_hash, is_model, weights_hash
+from dragoman.options import check, made, option, options_of, plain
 from dragoman.significance import Interval, Replications
 from dragoman.tables import table
 from dragoman.translator import Translator
@@ -87,6 +87,9 @@ class TuneOptions(Threaded, Seeded):
         metavar="SIZE",
         valid=_size,
     )
+    copy: bool = option(
+        False, help="With a model: copy its tables to the tuned one, instead of sharing them where they are."
+    )
     allow_missing: bool = option(False, help="With lists: tune on, though some sentences have no candidate at all.")
     engine: str = option("threads", help="Who does the work: threads, processes, or one of yours, FILE.py:NAME.")
 
@@ -103,8 +106,10 @@ SEARCH_OPTIONS = tuple(name for name in options_of(Search) if name not in {"memo
 class Watcher(Protocol):
     """Somebody who is shown how far a run is."""
 
-    def watching(self, decoder: Decoder | None, metric: Metric, epochs: int) -> AbstractContextManager[Any]:
-        """A context that gives a function for the record of each step."""
+    def watching(
+        self, decoder: Decoder | None, metric: Metric, epochs: int, texts: tuple[int, int]
+    ) -> AbstractContextManager[Any]:
+        """A context that gives a function for the record of each step; `texts`: sentences to tune on, and held out."""
         ...
 
     def note(self, text: str) -> None:
@@ -119,7 +124,13 @@ class Watcher(Protocol):
 class _Silent:
     """Nobody looks."""
 
-    def watching(self, decoder: Decoder | None, metric: Metric, epochs: int) -> AbstractContextManager[Any]:  # noqa: ARG002
+    def watching(
+        self,
+        decoder: Decoder | None,  # noqa: ARG002
+        metric: Metric,  # noqa: ARG002
+        epochs: int,  # noqa: ARG002
+        texts: tuple[int, int],  # noqa: ARG002
+    ) -> AbstractContextManager[Any]:
         return nullcontext(lambda _record: None)
 
     def note(self, text: str) -> None:
@@ -144,6 +155,10 @@ class Tuning:
     """Mean and spread over runs."""
     chosen: int = 0
     """The run whose weights are the result."""
+    model: Path | None = None
+    """The folder, if it is a model now: `dragoman.load` opens it."""
+    chooses: str = ""
+    """What the held-out text chose, if anything: its score is no test then."""
 
     @property
     def best(self) -> Tuned:
@@ -190,6 +205,8 @@ class Tuning:
             parts += [table(["options", f"{name} {self._text}", f"{name} held-out"], rows), ""]
         for number, found in enumerate(self.runs):
             parts.append(self._table(found, f"{name} run {number + 1}" if len(self.runs) > 1 else name))
+        if self.chooses and self.best.held_out is not None:
+            parts.append(f"# the held-out text chose {self.chooses}, so its score flatters: judge on a test text")
         if self.across is not None:
             parts.append(self._spread(self.across))
         return "\n".join(parts)
@@ -241,6 +258,8 @@ class Tuning:
             shown["spread"] = asdict(self.across) if self.across else None
         else:
             shown = _with_weights(self.runs[0])
+        if self.model is not None:
+            shown["model"] = str(self.model)
         if self.tried:
             shown["sweep"] = [{"options": name, **_with_weights(found)} for name, found in self.tried]
         return shown
@@ -271,6 +290,7 @@ def tune(
     start: Any = "auto",
     features: str | None = None,
     tokenized: bool = False,
+    trust: bool = False,
     out: str | PathLike[str] | None = None,
     overwrite: bool = False,
     trace: str | PathLike[str] | None = None,
@@ -280,15 +300,17 @@ def tune(
 ) -> Tuning:
     """Finds the weights that maximise a metric.
 
-    `what` is tuned: n-best lists of any system (a file or several, records, `Candidates`), or a model (a folder, or
-    `dragoman.load(...)`) whose decoder makes new lists as it goes, from the lines of `source`. `references` are a file,
-    a string for each sentence, or a list of strings for each; None where the metric needs none. `held_out` is a share
-    of the text (0.2), or further lists or source lines with `held_out_references`: it chooses the step and the variant
-    of a sweep, so it is not a test set. `start` are weights, or `auto`, `fit`, `ones`.
+    `what` is tuned: n-best lists of any system (a file or several, records, `Candidates`), or a model (a folder, an
+    archive, or `dragoman.load(...)`) whose decoder makes new lists as it goes, from the lines of `source`. `references`
+    are a file, a string for each sentence, or a list of strings for each; None where the metric needs none. `held_out`
+    is a share of the text (0.2), or further lists or source lines with `held_out_references`: it chooses the step and
+    the variant of a sweep, so it is not a test set. `start` are weights, or `auto`, `fit`, `ones`.
 
-    The result goes to `out` (a file of weights; with a model a folder). The same call again goes on with a run that was
-    interrupted; another one in its place is refused, unless `overwrite` says otherwise. Options are those of
-    `TuneOptions`, by name: `replications=3`, `epochs=20`, `sweep=["c=0.01,0.1"]`, `seed=1`.
+    The result goes to `out`: a file of weights or, with a model, a folder that is a model itself, for `dragoman.load`.
+    It shares large tables with the one that was tuned, unless `copy` copies them; `trust` runs what that one brings
+    along in Python. The same call again goes on with a run that was interrupted; another one in its place is refused,
+    unless `overwrite` says otherwise. Options are those of `TuneOptions`, by name: `replications=3`, `epochs=20`,
+    `sweep=["c=0.01,0.1"]`, `seed=1`.
     """
     searching = {name: options.pop(name) for name in SEARCH_OPTIONS if name in options}
     o = made(TuneOptions, options, what="tune")
@@ -305,21 +327,30 @@ def tune(
     place = None if out is None else Path(out)
     if o.threads is not None:
         set_threads(o.threads)
+    engine = engine_of(o.threads, o.engine)
     request = _Request(
-        what, source, references, form, held_out, held_out_references, start, features, tokenized, limits, o, searching
-    )
+        what, source, references, form, held_out, held_out_references, start, features, tokenized, trust, limits, o,
+        searching,
+    )  # fmt: skip
     job = (_model_job if modelled else _list_job)(request, place, watch)
     job.trace, job.curve = None if trace is None else Path(trace), None if curve is None else Path(curve)
-    settings = {"select": o.select, "resume": not overwrite, "seed": o.seed, "engine": engine_of(o.threads, o.engine)}
+    settings = {"select": o.select, "resume": not overwrite, "seed": o.seed, "engine": engine}
     if job.modelled is None:
         settings["keep_worse"] = o.keep_worse
         _refuse_other(place, overwrite, chosen, form, o)
+    else:
+        job.begin(chosen, o, overwrite)
+    step = (o.select or ("best" if modelled else "last")) == "best"
     if o.sweep:
         tried = job.sweep(variants, settings)
-        best = sweep.best(tried, form)
-        return Tuning([best], tried, form, modelled, place, None)
-    runs, number = job.run(chosen, o.replications, settings)
-    return Tuning(runs, [], form, modelled, place, spread(job.problem, runs), number)
+        runs, number, across = [sweep.best(tried, form)], 0, None
+        chooses = "the variant and its step" if step else "the variant"
+    else:
+        tried = []
+        runs, number = job.run(chosen, o.replications, settings)
+        chooses, across = "the step" if step else "", spread(job.problem, runs)
+    made_of = job.seal(runs[number], o) if job.modelled is not None else None
+    return Tuning(runs, tried, form, modelled, place, across, number, made_of, chooses)
 
 
 @dataclass(frozen=True)
@@ -335,6 +366,7 @@ class _Request:
     start: Any
     features: str | None
     tokenized: bool
+    trust: bool
     limits: NamedLimits
     options: TuneOptions
     search: Mapping[str, Any]
@@ -353,7 +385,7 @@ class _Request:
 def _is_model(what: Any) -> bool:
     if isinstance(what, (Translator, Decoder, Model)):
         return True
-    return is_path(what) and Path(what).is_dir()
+    return is_path(what) and is_model(what)
 
 
 def _usual(modelled: bool, features: str | None) -> str:
@@ -381,6 +413,10 @@ class _Modelled:
 
     decoder: Decoder
     tokenized: bool
+    sentences: int
+    held_out: int
+    apart: _Text | None = None
+    """The share of the text that is held out."""
 
     def readable(self, lines: Texts) -> Texts | list[str]:
         """Translations as people read them, unless the texts are tokenised."""
@@ -408,8 +444,56 @@ class _Job:
         if self.out is None:
             return RunDir(trace=trace)
         if self.modelled is not None:
-            return RunDir(self.out / mark if mark else self.out, trace=trace)
+            return RunDir(self.out / mark if mark else self.out, trace=trace, untrue=[self.out / MANIFEST])
         return RunDir.beside(_marked(self.out, mark), trace, keep=keep)
+
+    def begin(self, tuner: Tuner, o: TuneOptions, overwrite: bool) -> None:
+        """Several runs of a model have a folder each, and one around them, which must not hold another result."""
+        if self.out is None:
+            return
+        several: dict[str, Any] = {"tuner": registry.name_of("tuner", tuner), "metric": self.problem.metric.signature()}
+        if o.sweep:
+            several["sweep"] = list(o.sweep)
+        elif o.replications > 1:
+            several |= {"replications": o.replications, "seed": o.seed}
+        else:
+            several = {}
+        RunDir(self.out, untrue=[self.out / MANIFEST]).begin_several(several, not overwrite)
+
+    def seal(self, found: Tuned, o: TuneOptions) -> Path | None:
+        """Makes a model of the folder with the result; one with features from memory cannot be a model."""
+        if self.out is None or self.modelled is None:
+            return None
+        if self.modelled.apart is not None:
+            self.modelled.apart.save(self.out)
+        decoder = self.modelled.decoder
+        described = [part.name for part in decoder.model.parts if part.kind == USER]
+        lost = [feature.name for feature in decoder.extra if feature.name not in described]
+        if lost:
+            self.watch.warning(
+                f"{self.out}: has weights, but is no model: the feature `{lost[0]}` was made in memory and cannot go "
+                "with it; load it from a file, FILE.py:NAME"
+            )
+            return None
+        derive(self.out, decoder.model, search=_settings(decoder), tuned=self._about(found, o), copy=o.copy)
+        return self.out
+
+    def _about(self, found: Tuned, o: TuneOptions) -> dict[str, Any]:
+        """How a model was tuned, for those who look at it."""
+        assert self.modelled is not None
+        about: dict[str, Any] = {
+            "tuner": found.tuner, "metric": found.metric, "seed": found.seed, "epochs": found.steps,
+            "epoch": found.best, "sentences": self.modelled.sentences, "start": found.start.score,
+            "end": found.end.score,
+        }  # fmt: skip
+        if found.held_out is not None and found.held_out_start is not None:
+            about |= {"held_out_sentences": self.modelled.held_out, "held_out_start": found.held_out_start.score}
+            about |= {"held_out": found.held_out.score}
+        if o.replications > 1:
+            about["replications"] = o.replications
+        if o.sweep:
+            about["sweep"] = list(o.sweep)
+        return about
 
     def run(self, tuner: Tuner, count: int, settings: dict[str, Any]) -> tuple[list[Tuned], int]:
         """One run, or several with other seeds, and the number of the one that is the result: the median."""
@@ -464,7 +548,8 @@ class _Job:
 
     def _watching(self) -> AbstractContextManager[Any]:
         decoder = None if self.modelled is None else self.modelled.decoder
-        return self.watch.watching(decoder, self.problem.metric, self.rounds or 0)
+        texts = (0, 0) if self.modelled is None else (self.modelled.sentences, self.modelled.held_out)
+        return self.watch.watching(decoder, self.problem.metric, self.rounds or 0, texts)
 
     def _tell(self, found: Tuned, place: RunDir, mark: str) -> None:
         """What a run leaves besides its weights."""
@@ -504,8 +589,8 @@ def _list_job(request: _Request, out: Path | None, watch: Watcher) -> _Job:
     for name, value in (("source", request.source), ("features", request.features), ("tokenized", request.tokenized)):
         if value:
             raise OptionError(f"{name} is for tuning with a model, not for fixed lists")
-    for name in ("epochs", "nbest_size", "memory"):
-        if getattr(o, name) is not None:
+    for name in ("epochs", "nbest_size", "memory", "copy"):
+        if getattr(o, name) not in (None, False):
             raise OptionError(f"{name} is for tuning with a model, not for fixed lists")
     if request.search:
         raise OptionError(f"{next(iter(request.search))} is for tuning with a model, not for fixed lists")
@@ -521,6 +606,8 @@ def _list_job(request: _Request, out: Path | None, watch: Watcher) -> _Job:
         pool, other = pool.split(share, o.seed)
     elif given:
         other = _pool(form, request.held_out, request.held_out_references, o.allow_missing, watch)
+        if _same(pool.candidates.texts, other.candidates.texts):
+            watch.warning(_SAME_TEXT)
     if out is not None:
         _writable_file(out)
     start = request.start
@@ -553,8 +640,10 @@ def _refuse_other(out: Path | None, overwrite: bool, tuner: Tuner, form: Metric,
     about = weights.about(out)
     mine = {"tuner": registry.name_of("tuner", tuner), "metric": form.signature(), "seed": o.seed}
     if o.sweep or o.replications > 1:
-        mine = {"metric": form.signature()}
+        del mine["seed"]
     theirs = {name: about.get(name) for name in mine}
+    if o.sweep:  # it chose some of the options
+        mine["tuner"], theirs["tuner"] = (str(spec["tuner"]).partition(":")[0] for spec in (mine, theirs))
     if theirs != mine:
         different = next((f"{name} {value}" for name, value in theirs.items() if value != mine[name]), "another run")
         what = f"weights of another run ({different})" if about else "other weights"
@@ -591,6 +680,7 @@ def _model_job(request: _Request, out: Path | None, watch: Watcher) -> _Job:
         raise OptionError("a held-out text is source lines with their references, or a share of the text: 0.2")
     elif request.held_out is not None:
         other = _Text.read(request.held_out, request.held_out_references)
+        _warn_of_same(text, other, watch)
     unknown = [part.name for part in decoder.model.parts if part.kind == "unknown-penalty"]
     given = request.limits
     limits = replace(given, fixed=(*given.fixed, *(name for name in unknown if name not in given.names)))
@@ -601,11 +691,52 @@ def _model_job(request: _Request, out: Path | None, watch: Watcher) -> _Job:
     automatic = isinstance(request.start, str) and request.start == "auto"
     start = decoder.weights if automatic else weights_of(request.start)
     if out is not None:
+        _refuse_model(out, decoder.model)
         _writable_folder(out)
-        if other is not None and share is not None:
-            other.save(out)
     about = _about(request, decoder, size, text, other)
-    return _Job(problem, start, out, watch, about, o.epochs or 10, _Modelled(decoder, request.tokenized))
+    modelled = _Modelled(decoder, request.tokenized, len(text.source), 0 if other is None else len(other.source))
+    modelled.apart = other if share is not None else None
+    return _Job(problem, start, out, watch, about, o.epochs or 10, modelled)
+
+
+_SAME_TEXT = (
+    "the held-out text is the tuning text: what chooses the step must be text that the tuner did not see; "
+    "--held-out 0.2 sets some apart"
+)
+
+
+def _same(one: Texts, other: Texts) -> bool:
+    return len(one) == len(other) and all(a == b for a, b in zip(one, other, strict=True))
+
+
+def _warn_of_same(text: _Text, other: _Text, watch: Watcher) -> None:
+    """A held-out text that is, mostly, the tuning text can choose nothing."""
+    seen = {(line, tuple(refs)) for line, refs in zip(text.source, text.references, strict=True)}
+    again = sum((line, tuple(refs)) in seen for line, refs in zip(other.source, other.references, strict=True))
+    if again == len(other.source):
+        watch.warning(_SAME_TEXT)
+    elif 2 * again > len(other.source):
+        watch.warning(f"{again} of the {len(other.source)} held-out sentences are in the tuning text, too")
+
+
+def _refuse_model(out: Path, model: Model) -> None:
+    """A model that no run of tuning made here is never replaced."""
+    mine = [model.folder, *([model.base.folder] if model.base else [])]
+    if out.exists() and any(out.resolve() == folder.resolve() for folder in mine):
+        raise InputError(
+            f"{out}: is the model that is tuned, or its base: the tuned one needs another folder", str(out)
+        )
+    if (out / MANIFEST).exists() and not (out / "config.toml").exists():
+        raise InputError(f"{out}: holds a model that no tuning made; use another folder", str(out))
+
+
+def _settings(decoder: Decoder) -> dict[str, Any]:
+    """The search settings that a tuned model wants: those of its base and those it was tuned with."""
+    usual, now = plain(Search()), plain(decoder.search)
+    wanted = [
+        name for name in now if name in decoder.model.search or (name in SEARCH_OPTIONS and now[name] != usual[name])
+    ]
+    return {name: now[name] for name in wanted}
 
 
 def _decoder(request: _Request) -> Decoder:
@@ -617,7 +748,7 @@ def _decoder(request: _Request) -> Decoder:
             raise OptionError("this model is loaded already: give its feature sets to `load`")
         decoder = what
     else:
-        decoder = Decoder(what, features=request.features, threads=o.threads)
+        decoder = Decoder(what, features=request.features, threads=o.threads, trust=request.trust)
     decoder.search = made(Search, request.search, base=decoder.search, what="tune")
     return decoder
 
@@ -685,7 +816,7 @@ def _about(
     start = request.start
     automatic = isinstance(start, str) and start == "auto"
     return {
-        "model": decoder.model.signature,
+        "model": decoder.model.state,
         "features": request.features or "",
         "user_files": " ".join(file_hash(path) for path in files_of(request.features or "")),
         "search": repr(decoder.search),
@@ -693,7 +824,7 @@ def _about(
         "tokenized": request.tokenized,
         "held_out_share": request.share or 0.0,
         "inputs": " ".join(part.digest() for part in (text, other) if part is not None),
-        "start": "model" if automatic else _start_hash(start),
+        "start": weights_hash(decoder.weights) if automatic else _start_hash(start),
     }
 
 
