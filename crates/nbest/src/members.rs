@@ -108,7 +108,9 @@ mod tests {
 
     fn column(raw: &[&str]) -> Column {
         let mut texts = Texts::new();
-        raw.iter().for_each(|value| texts.push(value));
+        for value in raw {
+            texts.push(value);
+        }
         Column::of(texts)
     }
 
