@@ -24,7 +24,9 @@ from types import TracebackType
 import numpy as np
 
 from dragoman._core import NbestReader, NbestWriter, nbest_stat
+from dragoman.dialects import CORE, dialect_of, formatted, parsed
 from dragoman.errors import OptionError
+from dragoman.files import Lines
 from dragoman.types import F64, I64, Candidates, Features, Names, Texts, taken
 
 __all__ = [
@@ -41,8 +43,8 @@ __all__ = [
     "write",
 ]
 
-FORMATS = ("moses", "cdec", "travatar", "jsonl")
-"""The formats that can be written; reading knows `auto`, too."""
+FORMATS = CORE
+"""The formats of the core; reading knows `auto`, too, and `FILE.py:NAME` is one of yours (`dragoman.dialects`)."""
 
 _WHOLE = 2**62
 _PACKED = (".gz", ".zst", ".xz")
@@ -75,8 +77,7 @@ def _batches(reader: NbestReader, names: Names, size: int) -> Iterator[Candidate
 
 def read(path: str | PathLike[str], format: str = "auto", names: Names | None = None) -> Candidates:
     """Read a whole list. Feature names go to `names`, or to a table of their own."""
-    names = Names() if names is None else names
-    return next(_batches(NbestReader(os.fspath(path), format, names), names, _WHOLE))
+    return next(_opened(path, format, names, _WHOLE))
 
 
 def stream(
@@ -91,7 +92,14 @@ def stream(
     """
     if batch < 1:
         raise OptionError(f"expected a batch of at least 1 candidate, found {batch}")
+    return _opened(path, format, names, batch)
+
+
+def _opened(path: str | PathLike[str], format: str, names: Names | None, batch: int) -> Iterator[Candidates]:
     names = Names() if names is None else names
+    dialect = dialect_of(format)
+    if dialect is not None:
+        return parsed(path, dialect, names, batch)
     return _batches(NbestReader(os.fspath(path), format, names), names, batch)
 
 
@@ -200,17 +208,26 @@ class Writer:
     """
 
     def __init__(self, path: str | PathLike[str], format: str | None = None) -> None:
-        self._native = NbestWriter(os.fspath(path), format_of(path) if format is None else format)
+        chosen = format_of(path) if format is None else format
+        self._dialect = dialect_of(chosen)
+        self._lines = None if self._dialect is None else Lines(path)
+        self._core = NbestWriter(os.fspath(path), chosen) if self._dialect is None else None
 
     def write(self, candidates: Candidates) -> None:
         """Write whole sentences; those of a later batch come after those of an earlier one."""
+        if self._core is None:
+            assert self._dialect is not None
+            assert self._lines is not None
+            for line in formatted(candidates, self._dialect):
+                self._lines.write(line)
+            return
         features = candidates.features
         scores = [(name, np.ascontiguousarray(column)) for name, column in candidates.scores.items()]
         totals = None if candidates.totals is None else np.ascontiguousarray(candidates.totals)
         columns = candidates.columns.items()
         numbers = [(name, np.ascontiguousarray(c)) for name, c in columns if not isinstance(c, Texts)]
         texts = [(name, c) for name, c in columns if isinstance(c, Texts)]
-        self._native.write(
+        self._core.write(
             features.names,
             candidates.ids,
             np.ascontiguousarray(candidates.starts),
@@ -233,10 +250,12 @@ class Writer:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if kind is None:
-            self._native.finish()
-        else:
-            self._native.discard()
+        if self._lines is not None:
+            self._lines.__exit__(kind, error, trace)
+        elif self._core is not None and kind is None:
+            self._core.finish()
+        elif self._core is not None:
+            self._core.discard()
 
 
 def write(path: str | PathLike[str], candidates: Candidates, format: str | None = None) -> None:

@@ -79,10 +79,10 @@ TABLE: dict[str, dict[str, Any]] = {
         "processes": "dragoman.engine.processes:Processes",
     },
     "dialect": {
-        "moses": "dragoman.nbest:moses",
-        "cdec": "dragoman.nbest:cdec",
-        "travatar": "dragoman.nbest:travatar",
-        "jsonl": "dragoman.nbest:jsonl",
+        "moses": "dragoman.dialects:moses",
+        "cdec": "dragoman.dialects:cdec",
+        "travatar": "dragoman.dialects:travatar",
+        "jsonl": "dragoman.dialects:jsonl",
     },
 }
 """A name leads to `module:object`, imported on use. `add` puts an object of yours here."""

@@ -266,7 +266,7 @@ def test_errors_of_files(tmp_path: Path) -> None:
     assert error.value.line > 1000
     with pytest.raises(InputError, match="corrupt"):
         nbest.read(put(tmp_path, b"no archive at all", "list.gz"))
-    with pytest.raises(OptionError, match="travatar or jsonl, found `mosses`"):
+    with pytest.raises(OptionError, match="unknown dialect `mosses`; did you mean moses"):
         nbest.read(put(tmp_path, GOOD), "mosses")
     with pytest.raises(OptionError, match="at least 1 candidate"):
         nbest.stream(put(tmp_path, GOOD), batch=0)

@@ -66,7 +66,7 @@ def test_bad_input_names_the_line(files: Files, texts: tuple[str, str, str], mes
         ({"reordering": ["msd"]}, "one of wbe, phrase, hier"),
         ({"reordering": ["hier", "hier"]}, "twice"),
         ({"alpha": 0.0}, "alpha must be a number above 0"),
-        ({"add": math.nan}, "add must be a number or null above 0, found nan"),
+        ({"add": math.nan}, "add must be a number above 0, or null, found nan"),
         ({"significance": "b"}, "one of a\\+e, a-e or a number"),
         ({"significance": -1}, "at least 0"),
         ({"smoothing": "laplace"}, "kneser-ney"),

@@ -137,9 +137,15 @@ def test_a_resumed_run_must_be_the_same(tmp_path: Path) -> None:
     setting, tuner = judged(), Online(batch=20)
     tune_source(setting, METRIC, tuner, start(setting), Plan(epochs=1), folder=tmp_path)
     with pytest.raises(InputError, match="other inputs or options"):
-        tune_source(setting, METRIC, tuner, start(setting), Plan(epochs=2), folder=tmp_path, resume=True)
+        tune_source(setting, METRIC, Online(batch=10), start(setting), Plan(epochs=1), folder=tmp_path, resume=True)
+    # More epochs are no other run: it goes on, and ends as one that had so many from the start.
+    more = tune_source(setting, METRIC, tuner, start(setting), Plan(epochs=2), folder=tmp_path, resume=True)
+    assert len(more.trace) == 3
+    with pytest.raises(InputError, match="other inputs or options"):
+        tune_source(setting, METRIC, tuner, start(setting), Plan(epochs=1), folder=tmp_path, resume=True)
     again = tune_source(setting, METRIC, tuner, start(setting), Plan(epochs=2), folder=tmp_path)
     assert len(again.trace) == 3
+    assert np.array_equal(values(more), values(again))
 
 
 def test_a_checkpoint_knows_features_by_name_and_leaves_the_rest_alone(tmp_path: Path) -> None:

@@ -92,5 +92,5 @@ def test_the_laws_of_tuners(tuner: Online | Pro) -> None:
 
 
 def test_unknown_units_are_refused() -> None:
-    with pytest.raises(OptionError, match="PRO: units is out of range"):
+    with pytest.raises(OptionError, match="pro: units must be one of auto, raw, spread"):
         Pro(units="metres")  # type: ignore[arg-type]

@@ -66,7 +66,7 @@ def test_files(tmp_path: Path) -> None:
 
 
 def test_options() -> None:
-    with pytest.raises(OptionError, match="starts must be a whole number or null from 0 to 10000"):
+    with pytest.raises(OptionError, match="starts must be a whole number from 0 to 10000, or null"):
         word_classes.Options(starts=-1)
     wrongs: list[dict[str, Any]] = [{"classes": 0}, {"classes": -1}, {"seed": -1}, {"factor": -1}, {"threads": -2}]
     for wrong in wrongs:

@@ -9,6 +9,7 @@ import click
 
 from dragoman import nbest as lists
 from dragoman.cli.arguments import Command, as_json
+from dragoman.cli.declared import Named
 from dragoman.cli.progress import counter
 from dragoman.cli.show import print_json, print_table
 from dragoman.types import Candidates, Names
@@ -18,10 +19,11 @@ __all__ = ["nbest"]
 _FROM = click.option(
     "--from",
     "source_format",
-    type=click.Choice(["auto", *lists.FORMATS]),
+    type=Named("dialect"),
+    metavar="FORMAT",
     default="auto",
     show_default=True,
-    help="Format of the list; auto tells it from the first line.",
+    help="Format of the list: moses, cdec, travatar, jsonl, or FILE.py:NAME; auto tells it from the first line.",
 )
 
 
@@ -37,8 +39,9 @@ def nbest() -> None:
 @click.option(
     "--to",
     "target_format",
-    type=click.Choice(lists.FORMATS),
-    help="Format to write.  [default: jsonl if TARGET says so, else moses]",
+    type=Named("dialect"),
+    metavar="FORMAT",
+    help="Format to write, as for --from.  [default: jsonl if TARGET says so, else moses]",
 )
 @click.option(
     "--dense",

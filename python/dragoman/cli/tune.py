@@ -203,6 +203,7 @@ def _held_out(given: tuple[str, ...], modelled: bool) -> Any:
     "--dev-nbest", multiple=True, metavar="FILE...", help="With --mbr: development lists, to find its scale with."
 )
 @click.option("--dev-refs", multiple=True, metavar="FILE...", help="With --mbr: references of the development lists.")
+@takes(TuneOptions, into="reading", only=["nbest_format"])
 @out_option("Where the chosen candidates go.", default="-")
 @as_json
 def rerank(
@@ -212,6 +213,7 @@ def rerank(
     mbr_scale: float | None,
     dev_nbest: tuple[str, ...],
     dev_refs: tuple[str, ...],
+    reading: dict[str, Any],
     out: str,
     as_json: bool,
 ) -> None:
@@ -229,11 +231,11 @@ def rerank(
             raise click.UsageError("--mbr-scale, --dev-nbest and --dev-refs go with --mbr")
         if weights is None:
             raise click.UsageError("expected --weights, or --mbr with the scores that the lists have")
-        found = choose(list(lists), weights)
+        found = choose(list(lists), weights, **reading)
     else:
         found = least_risk(
             list(lists), mbr_metric, weights=weights, scale=mbr_scale, dev=list(dev_nbest) or None,
-            dev_references=_files(dev_refs),
+            dev_references=_files(dev_refs), **reading,
         )  # fmt: skip
     for warning in found.warnings:
         messages.warning(warning)

@@ -47,13 +47,15 @@ class Step:
     commands: Sequence[Sequence[str]]
 
 
-_TRAIN = "train --src {folder}/train.de --tgt {folder}/train.en --order 4 --classes 0 --out {folder}/model"
+_TRAIN = "train --src {folder}/train.de --tgt {folder}/train.en --order 4 --classes none --out {folder}/model"
 _TUNE = (
     "tune --model {folder}/model --src {folder}/tune.de --refs {folder}/tune.en --held-out {folder}/dev.de "
-    "--held-out-refs {folder}/dev.en --stack-size 100 --pop-limit 100 --resume "
+    "--held-out-refs {folder}/dev.en --stack-size 100 --pop-limit 100 "
 )
-_MERT = _TUNE + "--tuner mert:order=cyclic,starts=10 --size 100 --epochs {rounds} --out {folder}/mert"
-_ADAGRAD = _TUNE + "--tuner adagrad:rate=0.1 --features pt,al,lo --size 50 --epochs {epochs} --out {folder}/adagrad"
+_MERT = _TUNE + "--tuner mert:order=cyclic,starts=10 --nbest-size 100 --epochs {rounds} --out {folder}/mert"
+_ADAGRAD = (
+    _TUNE + "--tuner adagrad:rate=0.1 --features pt,al,lo --nbest-size 50 --epochs {epochs} --out {folder}/adagrad"
+)
 _TRANSLATE = "translate --model {folder}/model --input {folder}/test.de --stack-size 100 --pop-limit 100 "
 _TRANSLATIONS = (
     _TRANSLATE + "--output {folder}/test.start.en",

@@ -13,12 +13,12 @@ from dragoman.verbs.inputs import candidates_of, metric_of, references_of, weigh
 __all__ = ["mbr", "rerank"]
 
 
-def rerank(lists: Any, weights: Any) -> Reranked:
+def rerank(lists: Any, weights: Any, *, nbest_format: str = "auto") -> Reranked:
     """Chooses the candidate of each sentence with the best score under `weights`.
 
     Lists are a file or several, records, or `Candidates`; weights a file, a mapping, or what `tune` found.
     """
-    return reranking.rerank(candidates_of(lists), _weights(weights))
+    return reranking.rerank(candidates_of(lists, nbest_format), _weights(weights))
 
 
 def mbr(
@@ -29,6 +29,7 @@ def mbr(
     scale: float | None = None,
     dev: Any = None,
     dev_references: Any = None,
+    nbest_format: str = "auto",
 ) -> Reranked:
     """Chooses the candidate of each sentence with the least expected loss (minimum Bayes risk).
 
@@ -42,11 +43,15 @@ def mbr(
             raise OptionError("development lists find the scale: leave it out, or them")
         if dev_references is None:
             raise OptionError("development lists need their references")
-        best = reranking.tune_mbr_scale(candidates_of(dev), references_of(dev_references), form, weights=found)
+        best = reranking.tune_mbr_scale(
+            candidates_of(dev, nbest_format), references_of(dev_references), form, weights=found
+        )
         scale = best.scale
     elif dev_references is not None:
         raise OptionError("references of development lists need the lists, too")
-    return reranking.rerank(candidates_of(lists), found, form, mbr=True, scale=1.0 if scale is None else scale)
+    return reranking.rerank(
+        candidates_of(lists, nbest_format), found, form, mbr=True, scale=1.0 if scale is None else scale
+    )
 
 
 def _weights(given: Any) -> Weights:

@@ -123,16 +123,16 @@ def paths_of(given: Any) -> list[str]:
     return []
 
 
-def candidates_of(given: Any) -> Candidates:
-    """N-best lists: a file or several, records, or candidates as they are."""
+def candidates_of(given: Any, format: str = "auto") -> Candidates:
+    """N-best lists: a file or several (in a dialect, `nbest.FORMATS` or FILE.py:NAME), records, or as they are."""
     if isinstance(given, Candidates):
         return given
     if is_path(given):
-        return nbest.read(given)
+        return nbest.read(given, format)
     items = list(given) if isinstance(given, Iterable) else None
     if items and all(is_path(item) for item in items):
         names = Names()
-        return nbest.join([nbest.read(path, names=names) for path in items])
+        return nbest.join([nbest.read(path, format, names) for path in items])
     if items and all(isinstance(item, Mapping) for item in items):
         return Candidates.from_records(items)
     if hasattr(given, "to_dict") and hasattr(given, "columns"):

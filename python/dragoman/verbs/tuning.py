@@ -90,6 +90,9 @@ class TuneOptions(Threaded, Seeded):
     copy: bool = option(
         False, help="With a model: copy its tables to the tuned one, instead of sharing them where they are."
     )
+    nbest_format: str = option(
+        "auto", help="With lists: their format, moses, cdec, travatar, jsonl, or FILE.py:NAME.", metavar="FORMAT"
+    )
     allow_missing: bool = option(False, help="With lists: tune on, though some sentences have no candidate at all.")
     engine: str = option("threads", help="Who does the work: threads, processes, or one of yours, FILE.py:NAME.")
 
@@ -600,12 +603,12 @@ def _list_job(request: _Request, out: Path | None, watch: Watcher) -> _Job:
     given = request.held_out is not None and share is None
     if needs_references(form) and given != (request.held_out_references is not None):
         raise OptionError("held-out lists need their references, and the other way round")
-    pool = _pool(form, request.what, request.references, o.allow_missing, watch)
+    pool = _pool(form, request.what, request.references, o, watch)
     other = None
     if share is not None:
         pool, other = pool.split(share, o.seed)
     elif given:
-        other = _pool(form, request.held_out, request.held_out_references, o.allow_missing, watch)
+        other = _pool(form, request.held_out, request.held_out_references, o, watch)
         if _same(pool.candidates.texts, other.candidates.texts):
             watch.warning(_SAME_TEXT)
     if out is not None:
@@ -616,10 +619,10 @@ def _list_job(request: _Request, out: Path | None, watch: Watcher) -> _Job:
     return _Job(problem, first, out, watch)
 
 
-def _pool(form: Metric, lists: Any, references: Any, allow_missing: bool, watch: Watcher) -> Pool:
+def _pool(form: Metric, lists: Any, references: Any, o: TuneOptions, watch: Watcher) -> Pool:
     if references is None and needs_references(form):
         raise OptionError("expected references of the lists: a file with a line for each sentence, or a list")
-    candidates = candidates_of(lists)
+    candidates, allow_missing = candidates_of(lists, o.nbest_format), o.allow_missing
     found = references_of(references) if references is not None else _none(candidates)
     missing = missing_of(candidates, found) if allow_missing else []
     if missing:
