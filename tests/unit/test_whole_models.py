@@ -602,8 +602,9 @@ def test_wrong_input_leaves_nothing(base: Path, tmp_path: Path, cli: Cli) -> Non
 
 def test_two_commands_do_not_write_one_output(base: Path, long: Path, tmp_path: Path, cli: Cli) -> None:
     other = Unfinished(tmp_path / "out", [], [])
-    other.begin()
-    code, _, err = cli("translate", "--model", base, "--input", long, "--output", tmp_path / "out")
+    with other:
+        other.begin()
+        code, _, err = cli("translate", "--model", base, "--input", long, "--output", tmp_path / "out")
     assert code == 1 and "another command is at work on this output" in err
 
 

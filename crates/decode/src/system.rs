@@ -19,10 +19,10 @@ pub struct RuleTable {
 }
 
 impl RuleTable {
-    /// The system's id of a target word of the table.
+    /// The system's id of a target word of the table; none for a number that the table has no word for.
     #[inline]
-    pub fn target(&self, word: u32) -> u32 {
-        self.target[word as usize]
+    pub fn target(&self, word: u32) -> Option<u32> {
+        self.target.get(word as usize).copied()
     }
 }
 

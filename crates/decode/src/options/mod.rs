@@ -262,7 +262,12 @@ impl<'a> Collector<'a> {
         let table = &self.system.tables[number];
         for rule in rules {
             let start = self.made.targets.len();
-            self.made.targets.extend(table.rules.target(rule).iter().map(|&word| table.target(word)));
+            let words = table.rules.target(rule);
+            self.made.targets.extend(words.iter().map_while(|&word| table.target(word)));
+            if self.made.targets.len() - start < words.len() {
+                self.made.targets.truncate(start); // the bytes are damaged: there is no such word
+                continue;
+            }
             self.push(from, to, rule, number as u16, start);
         }
         let limit = self.choice.limit;
