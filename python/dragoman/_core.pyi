@@ -28,6 +28,7 @@ __all__ = [
     "MiraContext",
     "MiraRun",
     "MiraWalk",
+    "MosesTokenizer",
     "Names",
     "NativeMetric",
     "NativeReferences",
@@ -43,6 +44,7 @@ __all__ = [
     "TranslationColumns",
     "TranslationStream",
     "TruecaseModel",
+    "UnicodeTokenizer",
     "align_weights",
     "best_per_group",
     "bootstrap_sums",
@@ -982,6 +984,32 @@ class TruecaseModel:
 
 def truecase_undo(texts: Texts, factored: bool) -> Texts: ...
 def normalise_lines(texts: Texts, form: str) -> Texts: ...
+
+_Spanned: TypeAlias = tuple[Texts, npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]
+
+@final
+class UnicodeTokenizer:
+    """The tokeniser by Unicode's classes, for a language."""
+
+    def __new__(cls, language: str) -> UnicodeTokenizer: ...
+    def tokenize(self, texts: Texts) -> Texts: ...
+    def detokenize(self, texts: Texts) -> Texts: ...
+    def tokenize_spans(self, texts: Texts) -> _Spanned: ...
+    def detokenize_spans(self, texts: Texts) -> _Spanned: ...
+
+@final
+class MosesTokenizer:
+    """Moses' rules for a language, with lists that the caller brings."""
+
+    def __new__(
+        cls,
+        language: str,
+        classes: tuple[str, str, str, str],
+        prefixes: tuple[Sequence[str], Sequence[str]],
+        joining: tuple[str, str, Sequence[tuple[int, int]]],
+    ) -> MosesTokenizer: ...
+    def tokenize(self, texts: Texts) -> Texts: ...
+    def detokenize(self, texts: Texts) -> Texts: ...
 
 @final
 class TagCounts:

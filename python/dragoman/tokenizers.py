@@ -1,6 +1,6 @@
-"""Tokenisers: from plain text to words apart by blanks, and back.
+"""Tokenisers: from plain text to words apart by spaces, and back.
 
-A tokeniser is made for a language by a factory that stands in `TOKENIZERS` under its name; packages can bring their own
+A tokeniser is made for a language by a factory that is in `TOKENIZERS` under its name; packages can bring their own
 by an entry point in the group `dragoman.tokenizers`. What needs a library imports it on use.
 """
 
@@ -8,12 +8,18 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from importlib.metadata import entry_points
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
+import numpy as np
+import numpy.typing as npt
+
+from dragoman import _core
 from dragoman.errors import OptionError
+from dragoman.types import Texts
 
-__all__ = ["TOKENIZERS", "Tokenizer", "detokenize", "make", "register", "tokenize"]
+__all__ = ["TOKENIZERS", "Spanning", "Spans", "Tokenizer", "detokenize", "make", "register", "tokenize"]
 
 BAR = "&#124;"
 """What `clean` writes for `|`, which phrase tables reserve; `detokenize` turns it back."""
@@ -23,11 +29,41 @@ class Tokenizer(Protocol):
     """Lines to tokenised lines and back; as many come out as go in."""
 
     def tokenize(self, lines: Sequence[str]) -> list[str]:
-        """Words apart by single blanks."""
+        """Words apart by single spaces."""
         ...
 
     def detokenize(self, lines: Sequence[str]) -> list[str]:
         """Plain text."""
+        ...
+
+
+@dataclass(frozen=True)
+class Spans:
+    """Lines, and where words are: word k of line i is number `lines[i] + k` of `starts` and `ends`, in characters."""
+
+    texts: Texts
+    """What came out: tokenised lines, or plain ones."""
+    lines: npt.NDArray[np.int64]
+    """The first word of each line, and the number of all words."""
+    starts: npt.NDArray[np.int64]
+    ends: npt.NDArray[np.int64]
+
+    def of(self, line: int) -> list[tuple[int, int]]:
+        """The start and the end of each word of a line."""
+        words = slice(self.lines[line], self.lines[line + 1])
+        return list(zip(self.starts[words].tolist(), self.ends[words].tolist(), strict=True))
+
+
+@runtime_checkable
+class Spanning(Protocol):
+    """What a tokeniser can do besides: say where words are in plain text."""
+
+    def spans(self, lines: Sequence[str]) -> Spans:
+        """Tokenised lines, and where their words are in `lines`."""
+        ...
+
+    def joined_spans(self, lines: Sequence[str]) -> Spans:
+        """Plain text of tokenised lines, and where their words are in that."""
         ...
 
 
@@ -42,10 +78,10 @@ class Blank:
 
 
 class Characters:
-    """Every character is a word; blanks become `▁`, so that they can be restored."""
+    """Every character is a word; spaces become `▁`, so that they can be restored."""
 
     def tokenize(self, lines: Sequence[str]) -> list[str]:
-        """Characters apart by blanks."""
+        """Characters apart by spaces."""
         return [" ".join("▁".join(line.split())) for line in lines]
 
     def detokenize(self, lines: Sequence[str]) -> list[str]:
@@ -53,37 +89,95 @@ class Characters:
         return ["".join(line.split()).replace("▁", " ") for line in lines]
 
 
-class Moses:
-    """Moses' rules, by sacremoses; nothing is escaped."""
+class Native:
+    """A tokeniser of the Rust core, on all cores; columns of texts are taken as they are."""
+
+    _native: _core.UnicodeTokenizer | _core.MosesTokenizer
 
     def __init__(self, language: str) -> None:
-        module = _import("sacremoses", "moses")
-        self._split = module.MosesTokenizer(lang=language)
-        self._join = module.MosesDetokenizer(lang=language)
+        self.language = language
 
-    def tokenize(self, lines: Sequence[str]) -> list[str]:
+    def __reduce__(self) -> tuple[type[Native], tuple[str]]:
+        return type(self), (self.language,)
+
+    def tokenize(self, lines: Sequence[str] | Texts) -> list[str]:
         """Words and punctuation apart."""
-        split = self._split.tokenize
-        return [split(line, return_str=True, escape=False) if line else "" for line in lines]
+        return self.tokenize_texts(_column(lines)).to_list()
 
-    def detokenize(self, lines: Sequence[str]) -> list[str]:
+    def detokenize(self, lines: Sequence[str] | Texts) -> list[str]:
         """Punctuation back at its words."""
-        join = self._join.detokenize
-        return [join(line.split(), unescape=False) if line else "" for line in lines]
+        return self.detokenize_texts(_column(lines)).to_list()
+
+    def tokenize_texts(self, texts: Texts) -> Texts:
+        """`tokenize` for a column."""
+        return self._native.tokenize(texts)
+
+    def detokenize_texts(self, texts: Texts) -> Texts:
+        """`detokenize` for a column."""
+        return self._native.detokenize(texts)
+
+
+def _column(lines: Sequence[str] | Texts) -> Texts:
+    return lines if isinstance(lines, Texts) else Texts(list(lines))
+
+
+class Unicode(Native):
+    """Rules by classes of characters, with what depends on the language; unknown languages get the rest of the rules.
+
+    What joining by rule would space otherwise is marked, so that every line comes back as it was, but for white space,
+    of which each run becomes one space and none stays at the ends: `￭` at the side of a word that is joined, `￮` at the
+    side where a space is, and `￮` alone for a space between two words.
+
+    >>> unicode = Unicode("en")
+    >>> unicode.tokenize(["“Don't go,” he said.", "either / or"])
+    ["“ Don 't go , ” he said .", 'either ￮/￮ or']
+    >>> unicode.detokenize(["“ Don 't go , ” he said .", "either ￮/￮ or"])
+    ["“Don't go,” he said.", 'either / or']
+    >>> unicode.spans(["It's."]).of(0)
+    [(0, 2), (2, 4), (4, 5)]
+    """
+
+    def __init__(self, language: str) -> None:
+        super().__init__(language)
+        self._spanning = self._native = _core.UnicodeTokenizer(language)
+
+    def spans(self, lines: Sequence[str] | Texts) -> Spans:
+        """Tokenised lines, and where their words are in `lines`; a mark alone has an empty span."""
+        return Spans(*self._spanning.tokenize_spans(_column(lines)))
+
+    def joined_spans(self, lines: Sequence[str] | Texts) -> Spans:
+        """Plain text of tokenised lines, and where their words are in that; a mark alone has an empty span."""
+        return Spans(*self._spanning.detokenize_spans(_column(lines)))
+
+
+class Moses(Native):
+    """Moses' rules as sacremoses has them, with its lists; nothing is escaped."""
+
+    def __init__(self, language: str) -> None:
+        super().__init__(language)
+        module = _import("sacremoses", "moses")
+        split = module.MosesTokenizer(lang=language)
+        join = module.MosesDetokenizer(lang=language)
+        self._native = _core.MosesTokenizer(
+            language,
+            (split.IsAlnum, split.IsAlpha, split.IsN, split.IsLower),
+            (split.NONBREAKING_PREFIXES, split.NUMERIC_ONLY_PREFIXES),
+            (join.IsAlpha, join.IsSc, importlib.import_module("sacremoses.util").CJKChars.ranges),
+        )
 
 
 class Segments:
-    """Languages that write no blanks: a library cuts words, and joining removes the blanks again."""
+    """Languages that write no spaces: a library cuts words, and joining removes the spaces again."""
 
     def __init__(self, cut: Callable[[str], Sequence[str]]) -> None:
         self._cut = cut
 
     def tokenize(self, lines: Sequence[str]) -> list[str]:
-        """Words apart by blanks."""
+        """Words apart by spaces."""
         return [" ".join(" ".join(self._cut(line)).split()) for line in lines]
 
     def detokenize(self, lines: Sequence[str]) -> list[str]:
-        """Blanks stay only between two words of ASCII letters and digits."""
+        """Spaces stay only between two words of ASCII letters and digits."""
         return [_join(line.split()) for line in lines]
 
 
@@ -114,6 +208,7 @@ def _fugashi(_language: str) -> Tokenizer:
 TOKENIZERS: dict[str, Callable[[str], Tokenizer]] = {
     "none": lambda _language: Blank(),
     "char": lambda _language: Characters(),
+    "unicode": Unicode,
     "moses": Moses,
     "jieba": _jieba,
     "fugashi": _fugashi,

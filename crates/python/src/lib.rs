@@ -24,6 +24,7 @@ mod rules;
 mod sample;
 mod tags;
 mod threads;
+mod tokenize;
 mod walk;
 mod weights;
 
@@ -81,6 +82,8 @@ mod _core {
     use crate::tags::TagCounts;
     #[pymodule_export]
     use crate::threads::{get_threads, set_threads};
+    #[pymodule_export]
+    use crate::tokenize::{MosesTokenizer, UnicodeTokenizer};
     #[pymodule_export]
     use crate::walk::{MiraContext, MiraWalk};
     #[pymodule_export]
