@@ -96,10 +96,10 @@ const GERMAN: Language = Language {
     abbreviations: &[
         "dr", "prof", "hr", "fr", "frl", "st", "nr", "abs", "art", "ziff", "kap", "anm", "aufl", "bd", "bde",
         "hrsg", "jg", "jh", "jan", "feb", "febr", "mär", "apr", "jun", "jul", "aug", "sep", "sept", "okt",
-        "nov", "dez", "ca", "bzw", "bspw", "evtl", "ggf", "inkl", "exkl", "max", "min", "mind", "mio", "mrd",
-        "usw", "etc", "ff", "vgl", "sog", "geb", "gest", "dipl", "ing", "mag", "med", "phil", "str", "tel",
-        "tsd", "zz", "zzgl", "abzgl", "allg", "betr", "bzgl", "einschl", "entspr", "gem", "gez", "lt",
-        "österr", "rd", "ugs", "urspr", "verh", "zt",
+        "nov", "dez", "ca", "bzw", "bspw", "evtl", "ggf", "inkl", "exkl", "mind", "mio", "mrd", "usw", "etc",
+        "ff", "vgl", "sog", "geb", "gest", "dipl", "ing", "mag", "med", "phil", "str", "tel", "tsd", "zz",
+        "zzgl", "abzgl", "allg", "betr", "bzgl", "einschl", "entspr", "gem", "gez", "lt", "österr", "rd",
+        "ugs", "urspr", "verh", "zt",
     ],
     last: &["usw", "etc", "ff"],
     ordinals: true,
@@ -129,8 +129,8 @@ const FRENCH: Language = Language {
 const SPANISH: Language = Language {
     code: "es",
     abbreviations: &[
-        "sr", "sra", "srta", "sres", "dr", "dra", "prof", "lic", "ing", "d", "dña", "da", "ud", "uds", "vd",
-        "vds", "art", "arts", "av", "avda", "c", "cap", "cía", "ej", "etc", "fig", "gral", "núm", "n", "pág",
+        "sr", "sra", "srta", "sres", "dr", "dra", "prof", "lic", "ing", "d", "dña", "ud", "uds", "vd", "vds",
+        "art", "arts", "av", "avda", "c", "cap", "cía", "ej", "etc", "fig", "gral", "núm", "n", "pág",
         "págs", "pp", "prov", "sta", "sto", "tel", "tfno", "vol", "ene", "feb", "abr", "jun", "jul", "ago",
         "sept", "oct", "nov", "dic",
     ],
@@ -144,7 +144,7 @@ const ITALIAN: Language = Language {
     abbreviations: &[
         "sig", "sigg", "sigra", "dott", "dr", "prof", "avv", "ing", "on", "rev", "mons", "art", "artt",
         "cap", "cfr", "ecc", "etc", "es", "fig", "gen", "n", "nn", "num", "pag", "pagg", "pp", "p", "tel",
-        "vol", "voll", "gennaio", "feb", "apr", "giu", "lug", "ago", "sett", "ott", "nov", "dic", "ss",
+        "vol", "voll", "feb", "apr", "giu", "lug", "ago", "sett", "ott", "nov", "dic", "ss",
     ],
     last: &["ecc", "etc"],
     ..PLAIN
@@ -167,9 +167,9 @@ const DUTCH: Language = Language {
     leading: Leading::Listed(&["s", "t", "n", "m", "k", "r", "ns", "er"]),
     abbreviations: &[
         "dhr", "mevr", "mw", "dr", "drs", "prof", "ir", "ing", "mr", "st", "art", "afb", "bijv", "bv", "blz",
-        "ca", "enz", "etc", "evt", "fig", "hfst", "incl", "excl", "jl", "max", "min", "mln", "mld", "nl",
-        "nr", "nrs", "pag", "resp", "tel", "vgl", "jan", "feb", "mrt", "apr", "jun", "jul", "aug", "sept",
-        "okt", "nov", "dec",
+        "ca", "enz", "etc", "evt", "fig", "hfst", "incl", "excl", "jl", "mln", "mld", "nl", "nr", "nrs",
+        "pag", "resp", "tel", "vgl", "jan", "feb", "mrt", "apr", "jun", "jul", "aug", "sept", "okt", "nov",
+        "dec",
     ],
     last: &["enz", "etc"],
     ..PLAIN
@@ -192,8 +192,8 @@ const CZECH: Language = Language {
     abbreviations: &[
         "p", "pí", "sl", "dr", "mudr", "judr", "rndr", "phdr", "ing", "mgr", "bc", "prof", "doc", "csc",
         "sv", "č", "čís", "čl", "odst", "písm", "s", "str", "tj", "tzv", "tzn", "např", "apod", "atd", "aj",
-        "cca", "mj", "mil", "mld", "tis", "hl", "kpt", "gen", "nám", "ul", "ev", "ev", "obr", "tab", "tel",
-        "popř", "resp", "event", "srov", "stol", "max", "min", "kč",
+        "cca", "mj", "mil", "mld", "tis", "hl", "kpt", "gen", "nám", "ul", "ev", "obr", "tab", "tel", "popř",
+        "resp", "event", "srov", "stol", "kč",
     ],
     last: &["apod", "atd", "aj"],
     ordinals: true,
@@ -204,10 +204,10 @@ const CZECH: Language = Language {
 const POLISH: Language = Language {
     code: "pl",
     abbreviations: &[
-        "p", "dr", "prof", "mgr", "inż", "doc", "hab", "ks", "św", "gen", "płk", "mjr", "kpt", "por", "art",
-        "ust", "pkt", "lit", "nr", "str", "s", "ss", "ul", "al", "pl", "os", "m", "in", "np", "tj", "tzn",
-        "tzw", "itd", "itp", "ok", "r", "w", "godz", "min", "tys", "mln", "mld", "zł", "gr", "im", "red",
-        "wg", "zob", "por", "tel",
+        "p", "dr", "prof", "mgr", "inż", "doc", "hab", "ks", "św", "gen", "płk", "mjr", "kpt", "art", "ust",
+        "pkt", "lit", "nr", "str", "s", "ss", "ul", "al", "pl", "os", "m", "np", "tj", "tzn", "tzw", "itd",
+        "itp", "ok", "r", "w", "godz", "min", "tys", "mln", "mld", "zł", "gr", "im", "red", "wg", "zob",
+        "por", "tel",
     ],
     last: &["itd", "itp", "r"],
     ordinals: true,
@@ -216,9 +216,7 @@ const POLISH: Language = Language {
 
 const SWAHILI: Language = Language {
     code: "sw",
-    abbreviations: &[
-        "bw", "bi", "dk", "prof", "mh", "mhe", "k", "uk", "kur", "na", "nk", "yaani", "mt", "st", "sh",
-    ],
+    abbreviations: &["bw", "bi", "dk", "prof", "mh", "mhe", "nk", "mt", "st", "sh"],
     last: &["nk"],
     ..PLAIN
 };
