@@ -110,22 +110,18 @@ impl Languages {
     }
 }
 
-/// Up to `count` pairs that have both sides, every `step`-th of the inputs, as they were read.
-pub fn sample(inputs: &[Input], count: usize, step: usize, skip: bool) -> Result<(Texts, Texts)> {
-    let (mut source, mut target, mut pair, mut at) = (Texts::new(), Texts::new(), Pair::default(), 0);
+/// Up to `count` pairs that have both sides, from the beginnings of the inputs, as they were read.
+pub fn sample(inputs: &[Input], count: usize, skip: bool) -> Result<(Texts, Texts)> {
+    let (mut source, mut target, mut pair) = (Texts::new(), Texts::new(), Pair::default());
     for input in inputs {
         // So that each of several inputs is looked at.
         let last = source.len() + count.div_ceil(inputs.len());
         let mut pairs = input.open(skip)?;
         while source.len() < last && pairs.next(&mut pair)? {
-            if pair.state != State::Good {
-                continue;
-            }
-            if at % step == 0 {
+            if pair.state == State::Good {
                 source.push(&pair.source);
                 target.push(&pair.target);
             }
-            at += 1;
         }
     }
     Ok((source, target))

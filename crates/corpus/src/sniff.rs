@@ -55,11 +55,10 @@ pub fn content(head: &[u8]) -> Content {
     if head.is_empty() {
         return Content::Empty;
     }
-    if head.contains(&0)
-        || [&b"PK\x03\x04"[..], b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"%PDF-"]
-            .iter()
-            .any(|m| head.starts_with(m))
-    {
+    const MAGIC: [&[u8]; 4] = [b"PK\x03\x04", b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"%PDF-"];
+    // A few stray zeros are for cleaning to remove; UTF-16 without a mark has one in nearly every second byte.
+    let zeros = memchr::memchr_iter(0, head).count();
+    if MAGIC.iter().any(|magic| head.starts_with(magic)) || (zeros >= 16 && 10 * zeros > head.len()) {
         return Content::Binary;
     }
     let text = String::from_utf8_lossy(head);
@@ -128,7 +127,8 @@ mod tests {
         assert_eq!(is(b"[ Applause ]\n"), "text");
         assert_eq!(is(b"a\tb\n\nc\td\ne"), "tabs");
         assert_eq!(is(b"a\tb\nno tab\n"), "text");
-        assert_eq!(is(b"a\0b"), "binary");
+        assert_eq!(is(b"a\0b"), "text");
+        assert_eq!(is(&b"a\0".repeat(20)), "binary");
         assert_eq!(is(b"PK\x03\x04"), "binary");
         assert_eq!(is(b""), "empty");
         assert_eq!(is(b"\n"), "text");

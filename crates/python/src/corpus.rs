@@ -123,17 +123,16 @@ pub fn bitext_languages(py: Python<'_>, path: &str, xliff: bool) -> PyResult<(St
     Ok((found.source, found.counts))
 }
 
-/// Up to `count` pairs, every `step`-th of the inputs, as they were read.
+/// Up to `count` pairs from the beginnings of the inputs, as they were read.
 #[pyfunction]
 pub fn bitext_sample(
     py: Python<'_>,
     inputs: Vec<GivenInput>,
     count: usize,
-    step: usize,
     skip: bool,
 ) -> PyResult<(Texts, Texts)> {
     let inputs = inputs.into_iter().map(to_input).collect::<PyResult<Vec<_>>>()?;
-    let (source, target) = threads::run(py, || sample(&inputs, count, step.max(1), skip)).map_err(to_py)?;
+    let (source, target) = threads::run(py, || sample(&inputs, count, skip)).map_err(to_py)?;
     Ok((source.into(), target.into()))
 }
 

@@ -147,7 +147,9 @@ def _configure(ctx: click.Context, _param: click.Parameter, path: str | None) ->
             line = _line_of(Path(path), key)
             known = [*options, *arguments]
             raise InputError(f"{path}:{line}: unknown option `{key}`; {closest(name, known)}", path, line)
-        defaults[str(found.name)] = _spec(value) if isinstance(value, dict) else value
+        plain = _spec(value) if isinstance(value, dict) else value
+        several = isinstance(found, click.Option) and found.multiple and isinstance(plain, str)
+        defaults[str(found.name)] = [plain] if several else plain
     ctx.default_map = {**defaults, **(ctx.default_map or {})}
     return path
 
