@@ -107,11 +107,11 @@ def test_from_a_memory_to_readable_text(data: Path, tmp_path: Path, cli: Cli) ->
     text = Preparation(about, tmp_path / "model")
     words, references = translated(text.before(source), "--tokenized"), text.reference(plain)
     prepared = bleu(words, references)
-    # Both in the model's words: sacreBLEU's own cut other units (13a no curly quotation marks), so that its figures are on
+    # Both in the model's words: sacreBLEU cuts other units (13a no curly quotation marks), so that its figures are on
     # another scale for the same text.
     again = bleu(text.reference(found), references)
     others = ", ".join(f"{name} {bleu(found, plain, f'bleu:tokenize={name}'):.2f}" for name in ("13a", "intl"))
     print(
-        f"BLEU of words {prepared:.2f}, of plain text in words {again:.2f}, of plain text as sacreBLEU cuts it {others}"
+        f"BLEU of words {prepared:.2f}, plain text in words {again:.2f}, as sacreBLEU cuts it {others}"
     )
     assert prepared > 5 and abs(again - prepared) <= 0.3

@@ -71,8 +71,8 @@ def test_several_at_once_and_utf_16(cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "b.tsv.gz").write_bytes(gzip.compress(b"Rega.\tLook.\n"))
     (tmp_path / "c.sn").write_text("Mvura.\n")
     (tmp_path / "c.en").write_text("Water.\n")
-    found = cleaned(cli, tmp_path, "--src", tmp_path / "c.sn", "--tgt", tmp_path / "c.en", "--bitext", tmp_path / "a.tmx",
-                    tmp_path / "b.tsv.gz")  # fmt: skip
+    files: list[str | Path] = ["--src", tmp_path / "c.sn", "--tgt", tmp_path / "c.en"]
+    found = cleaned(cli, tmp_path, *files, "--bitext", tmp_path / "a.tmx", tmp_path / "b.tsv.gz")
     assert found == [("Mvura.", "Water."), *PAIRS, ("Rega.", "Look.")]
 
 

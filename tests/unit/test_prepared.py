@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,10 +14,10 @@ from dragoman.decoder import Decoder
 from dragoman.errors import InputError, OptionError
 from dragoman.model import Model
 from dragoman.prepared import Prepared
-from dragoman.training import train
+from dragoman.training import Options, train
 
 Cli = Callable[..., tuple[int, str, str]]
-SMALL = {"classes": (), "order": 3}
+SMALL = Options.of(classes=(), order=3)
 
 
 @pytest.fixture
@@ -68,7 +69,7 @@ def test_clean_then_train_translates_plain_text(
     (tmp_path / "in").write_text("Der Vogel, der kennt den Wagen.\n")
     code, out, err = cli("translate", "--model", tmp_path / "m", "--input", tmp_path / "in")
     assert out == "The bird, he knows the car.\n", err
-    direct = train(*plain, tmp_path / "n", tokenizer=tokenizer, case="truecase", languages=("de", "en"), **SMALL)
+    direct = train(*plain, tmp_path / "n", SMALL, tokenizer=tokenizer, case="truecase", languages=("de", "en"))
     made = Model.open(tmp_path / "m")
     assert made.text == direct.model.text
     assert {name: made.files[name] for name in ("rules", "lm", "source.cases", "target.cases")} == {
@@ -84,7 +85,7 @@ def test_tokenize_and_truecase_note_what_they_did(cli: Cli, plain: tuple[Path, P
         assert cli("truecase", "apply", "--text", words, "--model", model, "--out", cased)[0] == 0
         noted = Prepared.of(cased)
         assert noted is not None and (noted.language, noted.tokenizer, noted.case) == (language, "unicode", "truecase")
-    train(tmp_path / "true.de", tmp_path / "true.en", tmp_path / "m", **SMALL)
+    train(tmp_path / "true.de", tmp_path / "true.en", tmp_path / "m", SMALL)
     decoder = Decoder(tmp_path / "m")
     assert decoder.text.before(["Der Vogel, der"]) == ["der Vogel , der"]
     assert decoder.text.after(decoder.translate(["der Vogel , der kennt den Wagen ."])) == [
@@ -100,24 +101,25 @@ def test_tokenize_and_truecase_note_what_they_did(cli: Cli, plain: tuple[Path, P
 
 def test_what_contradicts_a_note_is_refused(cli: Cli, plain: tuple[Path, Path], tmp_path: Path) -> None:
     files = prepare(cli, plain, "--tokenizer", "unicode", "--case", "lower")
-    for changes, message in [
+    cases: list[tuple[dict[str, Any], str]] = [
         ({"tokenizer": "moses"}, "was tokenised with unicode, and moses cannot come after it"),
         ({"case": "truecase"}, "has case lower already, and truecase cannot come after it"),
         ({"languages": ("fr", "en")}, "was prepared as de, and the language fr contradicts this"),
-    ]:
+    ]
+    for changes, message in cases:
         with pytest.raises(OptionError, match=message):
-            train(*files, tmp_path / "m", **SMALL, **changes)  # type: ignore[arg-type]
-    model = train(*files, tmp_path / "m", tokenizer="unicode", case="lower", languages=("deu", "en"), **SMALL).model
+            train(*files, tmp_path / "m", SMALL, **changes)
+    model = train(*files, tmp_path / "m", SMALL, tokenizer="unicode", case="lower", languages=("deu", "en")).model
     assert model.text["tokenizers"] == ["unicode", "unicode"] and model.text["case"] == "lower"
 
 
 def test_sides_that_disagree_are_refused(cli: Cli, plain: tuple[Path, Path], tmp_path: Path) -> None:
     files = prepare(cli, plain, "--tokenizer", "unicode")
     with pytest.raises(InputError, match=r"train\.de was prepared with .*raw\.en with .*: prepare them alike"):
-        train(files[0], plain[1], tmp_path / "m", **SMALL)
+        train(files[0], plain[1], tmp_path / "m", SMALL)
     (tmp_path / "more.tsv").write_text("Ein Haus.\tA house.\n")
     with pytest.raises(InputError, match=r"is prepared text, and .*more\.tsv is not"):
-        train(files[0], files[1], tmp_path / "m", bitext=[tmp_path / "more.tsv"], **SMALL)
+        train(files[0], files[1], tmp_path / "m", SMALL, bitext=[tmp_path / "more.tsv"])
 
 
 def test_a_stale_note_is_noticed(cli: Cli, plain: tuple[Path, Path], tmp_path: Path) -> None:
@@ -127,24 +129,24 @@ def test_a_stale_note_is_noticed(cli: Cli, plain: tuple[Path, Path], tmp_path: P
         kept = files[0].read_text()
         files[0].write_text(change)
         with pytest.raises(InputError, match=r"train\.de: has changed since train\.de\.prep\.toml was written"):
-            train(*files, tmp_path / "m", **SMALL)
+            train(*files, tmp_path / "m", SMALL)
         files[0].write_text(kept)
     beside = tmp_path / "train.de.prep.toml"
     beside.write_text(beside.read_text().replace("tokenizer", "tokeniser"))
     with pytest.raises(InputError, match="expected the settings language, tokenizer"):
-        train(*files, tmp_path / "m", **SMALL)
+        train(*files, tmp_path / "m", SMALL)
 
 
 def test_cleaned_text_that_was_not_tokenised_is_plain_text(cli: Cli, plain: tuple[Path, Path], tmp_path: Path) -> None:
     files = prepare(cli, plain)
-    assert train(*files, tmp_path / "m", **SMALL).model.text["tokenizers"] == ["unicode", "unicode"]
+    assert train(*files, tmp_path / "m", SMALL).model.text["tokenizers"] == ["unicode", "unicode"]
 
 
 def test_a_moved_truecaser_is_named(cli: Cli, plain: tuple[Path, Path], tmp_path: Path) -> None:
     files = prepare(cli, plain, "--tokenizer", "unicode", "--case", "truecase")
     (tmp_path / "train.de.truecase").unlink()
     with pytest.raises(InputError, match=r"train\.de\.truecase: no such file"):
-        train(*files, tmp_path / "m", **SMALL)
+        train(*files, tmp_path / "m", SMALL)
 
 
 WARNINGS = {
@@ -190,7 +192,7 @@ def test_text_that_looks_otherwise_is_said(
 
 def test_warnings_in_python(plain: tuple[Path, Path], tmp_path: Path) -> None:
     with pytest.warns(UserWarning, match="looks like plain text"):
-        trained = train(*plain, tmp_path / "m", tokenized=True, **SMALL)
+        trained = train(*plain, tmp_path / "m", SMALL, tokenized=True)
     assert len(trained.warnings) == 1
 
 

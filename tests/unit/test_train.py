@@ -314,7 +314,7 @@ def test_a_failed_first_step_leaves_room_for_other_inputs(pair: Pair, tmp_path: 
 
 def test_memory_is_counted_in_bytes_where_the_system_does(monkeypatch: pytest.MonkeyPatch) -> None:
     used = resource.getrusage(resource.RUSAGE_SELF)
-    monkeypatch.setattr(steps.resource, "getrusage", lambda _who: used)
+    monkeypatch.setattr(resource, "getrusage", lambda _who: used)
     monkeypatch.setattr(Path, "read_text", lambda *_a, **_k: "no such line")
     for platform, unit in (("linux", 1024), ("darwin", 1)):
         monkeypatch.setattr(sys, "platform", platform)
