@@ -29,7 +29,7 @@ Given = tuple[str, str, str, str]
 
 _NAMES = {".tsv": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".tmx": "tmx", ".xlf": "xliff", ".xliff": "xliff"}
 _CONTENTS = {"xml:tmx": "tmx", "xml:xliff": "xliff", "json": "jsonl", "tabs": "tsv"}
-_PACKED = (".gz", ".zst", ".xz")
+_COMPRESSED = (".gz", ".zst", ".xz")
 _KINDS = "TMX, XLIFF, JSONL or TSV"
 
 
@@ -109,7 +109,7 @@ class Bitext:
 def _suffix(path: str) -> str:
     """The end of a name that says what the file is."""
     name = FilePath(path)
-    return (name.with_suffix("").suffix if name.suffix in _PACKED else name.suffix).lower()
+    return (name.with_suffix("").suffix if name.suffix in _COMPRESSED else name.suffix).lower()
 
 
 def _called(content: str) -> str:
@@ -177,7 +177,9 @@ def _pair(prefix: Path, languages: tuple[str, str]) -> Files:
     if not start.parent.is_dir():
         raise InputError(f"{prefix}: no such file", os.fspath(prefix))
     rest = {path: path.name[len(start.name) + 1 :] for path in start.parent.glob(f"{glob_escape(start.name)}.*")}
-    codes = {path: code.removesuffix(next((p for p in _PACKED if code.endswith(p)), "")) for path, code in rest.items()}
+    codes = {
+        path: code.removesuffix(next((p for p in _COMPRESSED if code.endswith(p)), "")) for path, code in rest.items()
+    }
     codes = {path: code for path, code in sorted(codes.items()) if code and "." not in code and path.is_file()}
     if not codes:
         raise InputError(f"{prefix}: no such file", os.fspath(prefix))

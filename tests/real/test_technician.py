@@ -111,7 +111,5 @@ def test_from_a_memory_to_readable_text(data: Path, tmp_path: Path, cli: Cli) ->
     # another scale for the same text.
     again = bleu(text.reference(found), references)
     others = ", ".join(f"{name} {bleu(found, plain, f'bleu:tokenize={name}'):.2f}" for name in ("13a", "intl"))
-    print(
-        f"BLEU of words {prepared:.2f}, plain text in words {again:.2f}, as sacreBLEU cuts it {others}"
-    )
+    print(f"BLEU of words {prepared:.2f}, plain text in words {again:.2f}, as sacreBLEU cuts it {others}")
     assert prepared > 5 and abs(again - prepared) <= 0.3

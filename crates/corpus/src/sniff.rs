@@ -4,6 +4,8 @@ use crate::xml::open_text;
 use dragoman_base::{Error, Result};
 use std::io::Read;
 
+/// How archives and documents of other programs begin.
+const MAGIC: [&[u8]; 4] = [b"PK\x03\x04", b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"%PDF-"];
 /// How much of a file is looked at.
 const HEAD: u64 = 1 << 16;
 
@@ -55,7 +57,6 @@ pub fn content(head: &[u8]) -> Content {
     if head.is_empty() {
         return Content::Empty;
     }
-    const MAGIC: [&[u8]; 4] = [b"PK\x03\x04", b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"%PDF-"];
     // A few stray zeros are for cleaning to remove; UTF-16 without a mark has one in nearly every second byte.
     let zeros = memchr::memchr_iter(0, head).count();
     if MAGIC.iter().any(|magic| head.starts_with(magic)) || (zeros >= 16 && 10 * zeros > head.len()) {
@@ -75,7 +76,7 @@ pub fn content(head: &[u8]) -> Content {
         |line: &&str| serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(line).is_ok();
     // A pretty-printed document is JSON, too, though not one that can be read line by line.
     let printed = matches!(text.trim_start().as_bytes(), [b'{' | b'[', rest @ ..]
-        if matches!(rest.trim_ascii_start(), [b'"', ..] | [b'{', ..]) && text.contains("\":"));
+        if matches!(rest.trim_ascii_start(), [b'"' | b'{', ..]) && text.contains("\":"));
     if lines.first().is_some_and(object) || printed {
         return Content::Json;
     }

@@ -72,7 +72,7 @@ impl Handler for Unit {
         match element.name().local_name().as_ref() {
             b"xliff" | b"file" => self.declare(element)?,
             b"trans-unit" | b"segment" => {
-                (self.sides, self.side, self.code, self.aside) = ([None, None], None, 0, 0)
+                (self.sides, self.side, self.code, self.aside) = ([None, None], None, 0, 0);
             }
             name if ASIDE.contains(&name) => self.aside += 1,
             b"source" if self.aside == 0 => self.side = Some(0),
