@@ -39,5 +39,5 @@ def model_of(given: Path | None) -> Iterator[Path]:
         yield given
         return
     with tempfile.TemporaryDirectory() as folder:
-        training.train(DATA / "train.de.gz", DATA / "train.en.gz", Path(folder) / "model")
+        training.train(DATA / "train.de.gz", DATA / "train.en.gz", Path(folder) / "model", tokenized=True)
         yield Path(folder) / "model"

@@ -119,7 +119,7 @@ def main() -> None:
         model = arguments.model
         if model is None:
             model = Path(name) / "model"
-            train(text / "train.de.gz", text / "train.en.gz", model, Options())
+            train(text / "train.de.gz", text / "train.en.gz", model, Options(), tokenized=True)
         figures = measure(model, arguments.src, arguments.refs, arguments.features)
     print(json.dumps({"settings": {k: asdict(v) for k, v in SETTINGS.items()}, "figures": figures}, indent=1))
 

@@ -55,7 +55,7 @@ def text(side: str, lines: int) -> Iterator[str]:
 
 def run(folder: Path, memory: str) -> dict[str, Any]:
     """Train once in this process."""
-    trained = train(folder / "text.de", folder / "text.en", folder / "model", Options(memory=memory))
+    trained = train(folder / "text.de", folder / "text.en", folder / "model", Options(memory=memory), tokenized=True)
     steps = {
         step.name: {"wall_s": round(step.wall, 2), "cpu_s": round(step.cpu, 2), "peak_mb": step.peak >> 20}
         for step in trained.steps

@@ -77,7 +77,7 @@ def prepare(program: str, work: Path) -> None:
             lines = text.splitlines()[:count]
             (work / f"{name}.{side}").write_text("".join(f"{line}\n" for line in lines))
     files = ["--src", str(work / "train.de"), "--tgt", str(work / "train.en")]
-    run(program, "train", *files, "--out", str(work / "model"))
+    run(program, "train", *files, "--tokenized", "--out", str(work / "model"))
     given = ["--model", str(work / "model"), "--features", "pt,al", "--input", str(work / "dev.de")]
     run(program, "translate", *given, "--tokenized", "--nbest", "100", "--nbest-out", str(work / "list.nbest"),
         "--output", str(work / "best.en"))  # fmt: skip

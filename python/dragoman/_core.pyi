@@ -47,9 +47,13 @@ __all__ = [
     "UnicodeTokenizer",
     "align_weights",
     "best_per_group",
+    "bitext_languages",
+    "bitext_sample",
     "bootstrap_sums",
     "dot_rows",
     "get_threads",
+    "language_code",
+    "language_fits",
     "lm_convert",
     "lm_estimate",
     "lm_merge",
@@ -78,11 +82,13 @@ __all__ = [
     "score_links",
     "set_threads",
     "shuffle_sums",
+    "sniff_file",
     "symmetrise_links",
     "texts_unpack",
     "truecase_undo",
     "weights_load",
     "weights_save",
+    "words",
     "write_lines",
     "write_links",
 ]
@@ -1003,6 +1009,12 @@ class TruecaseModel:
 
 def truecase_undo(texts: Texts, factored: bool) -> Texts: ...
 def normalise_lines(texts: Texts, form: str) -> Texts: ...
+def sniff_file(path: str) -> str: ...
+def bitext_languages(path: str, xliff: bool) -> tuple[str, list[tuple[str, int]]]: ...
+def bitext_sample(inputs: Sequence[tuple[str, str, str, str]], count: int, skip: bool) -> tuple[Texts, Texts]: ...
+def language_code(code: str) -> str: ...
+def language_fits(asked: str, found: str) -> bool: ...
+def words(line: str) -> list[str]: ...
 
 _Spanned: TypeAlias = tuple[Texts, npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]
 

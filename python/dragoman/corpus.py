@@ -17,14 +17,17 @@ import os
 import pathlib
 import tempfile
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from os import PathLike
 from typing import Any, Literal
 
-from dragoman._core import CorpusCleaner, TruecaseModel, normalise_lines, truecase_undo
-from dragoman.errors import OptionError
+from dragoman._core import CorpusCleaner, TruecaseModel, language_code, normalise_lines, truecase_undo
+from dragoman.bitext import Bitext, Files, Resolved, named, resolve
+from dragoman.errors import InputError, OptionError
+from dragoman.looks import Looks
 from dragoman.options import check, made, option
-from dragoman.tokenizers import detokenize, make, tokenize
+from dragoman.prepared import Prepared, of_files
+from dragoman.tokenizers import Native, Tokenizer, detokenize, make, tokenize
 from dragoman.types import Texts
 
 __all__ = [
@@ -32,51 +35,22 @@ __all__ = [
     "Files",
     "Options",
     "Report",
+    "Settled",
     "Truecaser",
     "clean",
     "detokenize",
+    "named",
     "normalise",
     "recase",
+    "resolve",
+    "settle",
     "tokenize",
 ]
 
 Path = str | PathLike[str]
 _BATCH = 20_000
-_FORMS = {".tsv": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".tmx": "tmx"}
-
-
-@dataclass(frozen=True, slots=True)
-class Files:
-    """Two parallel files, a sentence a line."""
-
-    source: Path
-    target: Path
-
-    def _given(self, _languages: tuple[str, str]) -> tuple[str, str, str, str]:
-        return ("files", os.fspath(self.source), os.fspath(self.target), "")
-
-
-@dataclass(frozen=True, slots=True)
-class Bitext:
-    """One file with both sides: TSV, JSONL or TMX, told from its name (which may go on with .gz, .zst or .xz)."""
-
-    path: Path
-    sides: tuple[str, str] | None = None
-    """Which side is which: numbers of TSV columns from 1 (by default 1 and 2), names of JSON fields (by default the
-    languages, else `source` and `target`; `translation.de` leads into an object), languages of a TMX file."""
-
-    def _given(self, languages: tuple[str, str]) -> tuple[str, str, str, str]:
-        path = os.fspath(self.path)
-        name = pathlib.Path(path)
-        suffix = name.with_suffix("").suffix if name.suffix in {".gz", ".zst", ".xz"} else name.suffix
-        form = _FORMS.get(suffix.lower())
-        if form is None:
-            raise OptionError(f"expected a name that ends in .tsv, .jsonl or .tmx (and .gz, .zst, .xz), found {path}")
-        known = languages if all(languages) else None
-        sides = self.sides or {"tsv": ("1", "2"), "jsonl": known or ("source", "target"), "tmx": known}[form]
-        if sides is None:
-            raise OptionError(f"{path}: the languages of a TMX file must be named")
-        return (form, path, *sides)
+_FORMS = ("none", "nfc", "nfkc")
+"""Normal forms; each undoes nothing of those before it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,20 +59,26 @@ class Options:
 
     languages: tuple[str, str] = option(
         ("", ""),
-        help="Languages of both sides, de en: for tokenisers (English rules without it), JSONL and TMX.",
-        usual="none",
+        help="Languages of both sides, de en: for tokenisers, and to find the sides of a bitext; sn, sna and sn-ZW are "
+        "one.",
+        usual="those of a TMX or XLIFF file that has two",
         metavar="SRC TGT",
     )
     tokenizer: str | tuple[str, str] = option(
         "none",
-        help="Tokeniser: moses, char, jieba, fugashi or your own; two mean one for each side. none: the text is "
-        "tokenised already.",
+        help="Tokeniser: unicode, moses, char, jieba, fugashi or your own; two mean one for each side. none: words "
+        "stay as they are; auto: unicode, and none with --tokenized or for text that `clean` or `tokenize` made.",
         metavar="NAME",
         kind="tokenizer",
     )
+    tokenized: bool = option(
+        False, help="The text is tokenised and cased already, and auto leaves words and case as they are."
+    )
     normalise: Literal["nfc", "nfkc", "none"] = option("nfc", help="Unicode normal form.")
-    case: Literal["keep", "lower", "truecase"] = option(
-        "keep", help="Case of words; truecase is learnt from the text: words have the case they have inside sentences."
+    case: Literal["auto", "keep", "lower", "truecase"] = option(
+        "keep",
+        help="Case of words; truecase is learnt from the text: words have the case they have inside sentences. auto: "
+        "truecase for plain text that has capitals, else keep.",
     )
     min_words: int = option(1, help="Fewest words of a side.", min=0, was=["shortest"])
     max_words: int = option(80, help="Most words of a side; longer pairs are dropped.", min=1, was=["longest"])
@@ -116,13 +96,18 @@ class Options:
 
     def __post_init__(self) -> None:
         check(self)
-        if self.factored and set(self._tokenizers) != {"none"}:
+        if self.factored and not set(self.tokenizers) <= {"none", "auto"}:
             raise OptionError("factored text is tokenised already; leave the tokeniser out")
+        if self.tokenized and not set(self.tokenizers) <= {"none", "auto"}:
+            raise OptionError(
+                f"text that is tokenised already needs no tokeniser: leave out {self.tokenizers[0]}, or --tokenized"
+            )
         if self.max_words < self.min_words:
             raise OptionError(f"max_words must be at least min_words, {self.min_words}, found {self.max_words}")
 
     @property
-    def _tokenizers(self) -> tuple[str, str]:
+    def tokenizers(self) -> tuple[str, str]:
+        """Those of both sides."""
         return (self.tokenizer, self.tokenizer) if isinstance(self.tokenizer, str) else self.tokenizer
 
 
@@ -135,7 +120,7 @@ class Report:
     dropped: dict[str, int] = field(default_factory=dict)
     """Number of pairs by reason; a pair counts for the first reason that holds."""
     places: dict[str, list[str]] = field(default_factory=dict)
-    """The first places of each reason, `file:line`; in TMX files, units are counted."""
+    """The first places of each reason, `file:line`; in TMX and XLIFF files, units are counted."""
     invisible: int = 0
     """Pairs from which control and other invisible characters were removed."""
     escaped: int = 0
@@ -146,49 +131,179 @@ class Report:
         return asdict(self)
 
 
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """What cleaning does to a text, and what the text is then."""
+
+    options: Options
+    """Without `auto`."""
+    sides: tuple[Prepared, Prepared]
+    """What was done to both sides, now or before."""
+
+    @property
+    def text(self) -> dict[str, Any]:
+        """What `dragoman.preprocess.Preparation` reads; names of truecasers aside."""
+        one, other = self.sides
+        about = {"languages": [one.language, other.language], "tokenizers": [one.tokenizer, other.tokenizer]}
+        return {**about, "normalise": one.normalise, "case": one.case, "bars": one.bars, "factored": one.factored}
+
+
+def settle(
+    o: Options, before: tuple[Prepared, Prepared] | None, looks: Callable[[], tuple[Looks, Looks]] | None = None
+) -> Settled:
+    """Decides what `auto` leaves open, from what was done to the text `before` and from what it looks like.
+
+    What was done is not done again; options that contradict it are errors.
+    """
+    sides = before or (Prepared(), Prepared())
+    whole = o.tokenized or o.factored or sides[0].factored
+    tokenizers = [_tokenizer(name, side, whole) for name, side in zip(o.tokenizers, sides, strict=True)]
+    languages = [_language(code, side) for code, side in zip(o.languages, sides, strict=True)]
+    on = any(name != "none" for name in [*tokenizers, *(side.tokenizer for side in sides)])
+    case = _case(o.case, sides[0].case, on and not whole, looks)
+    form: Any = max(o.normalise, sides[0].normalise, key=_FORMS.index)
+    factored = o.factored or sides[0].factored
+    escaped = not factored and "escape" in {o.bars, sides[0].bars}
+    options = replace(
+        o,
+        languages=(languages[0], languages[1]),
+        tokenizer=(tokenizers[0], tokenizers[1]) if tokenizers[0] != tokenizers[1] else tokenizers[0],
+        case=case,
+        normalise=form,
+        factored=factored,
+    )
+    then = [
+        replace(
+            side,
+            language=language,
+            tokenizer=name if name != "none" else side.tokenizer,
+            normalise=form,
+            case=case if case != "keep" else side.case,
+            bars="escape" if escaped else "keep",
+            factored=factored,
+        )
+        for side, language, name in zip(sides, languages, tokenizers, strict=True)
+    ]
+    return Settled(options, (then[0], then[1]))
+
+
+def _tokenizer(asked: str, side: Prepared, whole: bool) -> str:
+    """What is still to be done of what was asked for."""
+    if asked == "auto":
+        return "none" if whole or side.tokenizer != "none" else "unicode"
+    if asked in {"none", side.tokenizer}:
+        return "none"
+    if side.tokenizer != "none":
+        raise OptionError(_twice(f"was tokenised with {side.tokenizer}", asked))
+    return asked
+
+
+def _twice(done: str, asked: str) -> str:
+    return f"the text {done}, and {asked} cannot come after it: leave it out, or start from the text as it was before"
+
+
+def _language(asked: str, side: Prepared) -> str:
+    if asked and side.language and language_code(asked) != language_code(side.language):
+        raise OptionError(f"the text was prepared as {side.language}, and the language {asked} contradicts this")
+    return asked or side.language
+
+
+def _case(asked: str, done: str, plain: bool, looks: Callable[[], tuple[Looks, Looks]] | None) -> Any:
+    if asked == "auto":
+        found = plain and done == "keep" and looks is not None and any(side.cased for side in looks())
+        return "truecase" if found else "keep"
+    if asked in {"keep", done}:
+        return "keep"
+    if done != "keep":
+        raise OptionError(_twice(f"has case {done} already", asked))
+    return asked
+
+
+def before(inputs: Sequence[Files | Bitext]) -> tuple[Prepared, Prepared] | None:
+    """What was done to the text of inputs before, by the notes beside their files; None for plain text."""
+    files = [given for given in inputs if isinstance(given, Files)]
+    found = of_files([given.source for given in files], [given.target for given in files]) if files else None
+    if found is not None and len(files) < len(inputs):
+        other = next(given.paths[0] for given in inputs if isinstance(given, Bitext))
+        raise InputError(
+            f"{files[0].paths[0]} is prepared text, and {other} is not: prepare all of it with `clean`", other
+        )
+    return found
+
+
 def clean(
     inputs: Sequence[Files | Bitext],
     outputs: tuple[Path, Path],
     options: Options | None = None,
     *,
     truecasers: tuple[Path | None, Path | None] = (None, None),
+    notes: bool = True,
     progress: Callable[[int], None] | None = None,
     **changes: Any,
 ) -> Report:
-    """Clean bitexts into two parallel files, and say what was dropped.
+    """Clean bitexts into two parallel files, and say what was dropped; that nothing is left is an error.
 
     `changes` are options by name. A pair whose source or target is a line of an `exclude` file, whatever its case and
     tokenisation, is dropped. With `case="truecase"` the forms of words are learnt from the cleaned text, and saved to
-    the files in `truecasers`. `progress` is called with the number of pairs of each batch.
+    the files in `truecasers`, else beside the outputs. What was done is noted beside the outputs, too, for `train`,
+    unless `notes` is false. `progress` is called with the number of pairs of each batch.
     """
     o = made(Options, changes, base=options)
-    if not inputs:
-        raise OptionError("expected at least one bitext")
-    if o.case != "truecase":
-        return _clean(inputs, (os.fspath(outputs[0]), os.fspath(outputs[1])), o, progress)
-    first = os.fspath(outputs[0])
-    beside = pathlib.Path(first).parent if first != "-" else None
-    with tempfile.TemporaryDirectory(prefix=".clean-", dir=beside) as folder:
-        plain = (os.path.join(folder, "source.zst"), os.path.join(folder, "target.zst"))  # noqa: PTH118  strings
-        report = _clean(inputs, plain, o, progress)
-        for path, out, model in zip(plain, outputs, truecasers, strict=True):
-            truecaser = Truecaser.train([path], factored=o.factored)
-            if model is not None:
-                truecaser.save(model)
-            truecaser._model.apply_file(path, os.fspath(out), o.factored)
+    found = resolve(inputs, o.languages)
+    if o.case == "auto" or "auto" in o.tokenizers:
+        raise OptionError("auto is for training: name a tokeniser and a case, or leave them out")
+    settled = settle(replace(o, languages=found.languages), before(found.inputs))
+    report, sides = run_cleaning(found, outputs, settled, truecasers=truecasers, beside=notes, progress=progress)
+    if notes:
+        for path, side in zip(outputs, sides, strict=True):
+            side.note(path)
     return report
 
 
-def _clean(
-    inputs: Sequence[Files | Bitext],
-    outputs: tuple[str, str],
-    o: Options,
-    progress: Callable[[int], None] | None,
-) -> Report:
-    pairs = zip(o._tokenizers, o.languages, strict=True)
-    tokenizers = [make(name, language or "en") if name != "none" else None for name, language in pairs]
+def run_cleaning(
+    found: Resolved,
+    outputs: tuple[Path, Path],
+    settled: Settled,
+    *,
+    truecasers: tuple[Path | None, Path | None],
+    beside: bool = False,
+    progress: Callable[[int], None] | None = None,
+) -> tuple[Report, tuple[Prepared, Prepared]]:
+    """`clean` for what is settled: a report, and what was done to both sides, with the files of truecasers."""
+    o, (source, target) = settled.options, (os.fspath(outputs[0]), os.fspath(outputs[1]))
+    if o.case != "truecase":
+        return _cleaned(found, (source, target), o, progress), settled.sides
+    folder_of = pathlib.Path(source).parent if source != "-" else None
+    sides = []
+    with tempfile.TemporaryDirectory(prefix=".clean-", dir=folder_of) as folder:
+        plain = (os.path.join(folder, "source.zst"), os.path.join(folder, "target.zst"))  # noqa: PTH118  strings
+        report = _cleaned(found, plain, o, progress)
+        for path, out, given, side in zip(plain, (source, target), truecasers, settled.sides, strict=True):
+            truecaser = Truecaser.train([path], factored=o.factored)
+            model = os.fspath(given) if given is not None else f"{out}.truecase" if beside and out != "-" else None
+            if model is not None:
+                truecaser.save(model)
+            truecaser._model.apply_file(path, out, o.factored)
+            sides.append(replace(side, truecaser=model or ""))
+    return report, (sides[0], sides[1])
+
+
+def _cleaned(found: Resolved, outputs: tuple[str, str], o: Options, progress: Callable[[int], None] | None) -> Report:
+    report = _clean(found, outputs, o, progress)
+    if report.kept:
+        return report
+    why = ", ".join(f"{count:,} {reason}" for reason, count in report.dropped.items())
+    languages = found.found() if "missing" in report.dropped else ""
+    wanted = f"; languages asked for: {' '.join(o.languages)}; found: {languages}" if languages else ""
+    dropped = f"dropped: {why}" if why else "there was none"
+    raise InputError(f"{found.paths[0]}: no sentence pair is left after cleaning; {dropped}{wanted}", found.paths[0])
+
+
+def _clean(found: Resolved, outputs: tuple[str, str], o: Options, progress: Callable[[int], None] | None) -> Report:
+    pairs = zip(o.tokenizers, o.languages, strict=True)
+    tokenizers = [make(name, language_code(code) or "en") if name != "none" else None for name, code in pairs]
     cleaner = CorpusCleaner(
-        [given._given(o.languages) for given in inputs],
+        list(found.given),
         list(o.exclude),
         outputs,
         o.normalise,
@@ -199,20 +314,27 @@ def _clean(
     try:
         while (batch := cleaner.read(_BATCH)) is not None:
             source, target = (
-                texts if tokenizer is None else Texts(tokenizer.tokenize(texts.to_list()))
+                texts if tokenizer is None else _tokenized(tokenizer, texts)
                 for texts, tokenizer in zip(batch, tokenizers, strict=True)
             )
             cleaner.write(source, target)
             if progress is not None:
                 progress(len(source))
-        return _report(cleaner, inputs)
+        return _report(cleaner, found.inputs)
     finally:
         cleaner.abandon()
 
 
+def _tokenized(tokenizer: Tokenizer, texts: Texts) -> Texts:
+    """A batch in words; a tokeniser of the core takes the column as it is."""
+    if isinstance(tokenizer, Native):
+        return tokenizer.tokenize_texts(texts)
+    return Texts(tokenizer.tokenize(texts.to_list()))
+
+
 def _report(cleaner: CorpusCleaner, inputs: Sequence[Files | Bitext]) -> Report:
     read, kept, rows, invisible, escaped = cleaner.finish()
-    names = [os.fspath(given.source if isinstance(given, Files) else given.path) for given in inputs]
+    names = [given.paths[0] for given in inputs]
     dropped = {reason: count for reason, count, _ in rows if count}
     places = {reason: [f"{names[at]}:{line}" for at, line in found] for reason, count, found in rows if count}
     return Report(read, kept, dropped, places, invisible, escaped)

@@ -7,6 +7,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from dragoman._core import language_code, words
 from dragoman.corpus import Truecaser, normalise, recase
 from dragoman.errors import OptionError
 from dragoman.options import closest
@@ -43,7 +44,7 @@ class Preparation:
         languages = about.get("languages", ["", ""])
         names = about.get("tokenizers", ["none", "none"])
         self._source, self._target = (
-            make(name, language or "en") for name, language in zip(names, languages, strict=True)
+            make(name, language_code(language) or "en") for name, language in zip(names, languages, strict=True)
         )
         self._form = str(about.get("normalise", "none"))
         self._case = str(about.get("case", "keep"))
@@ -63,7 +64,7 @@ class Preparation:
         tokenizer = (self._source, self._target)[side]
         texts = tokenizer.tokenize(normalise(lines, self._form).to_list() if self._form != "none" else list(lines))
         if self._case == "lower":
-            texts = [" ".join(map(self._lower, line.split())) for line in texts]
+            texts = [" ".join(map(self._lower, words(line))) for line in texts]
         if self._escape:
             texts = [line.replace("|", BAR) for line in texts]
         return self._truecasers[side].apply(texts, factored=self._factored).to_list() if self._truecasers else texts

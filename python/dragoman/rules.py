@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from os import PathLike
 from typing import Any, Literal, get_args
 
-from dragoman._core import VERSION, RuleTable, rules_extract, rules_import, rules_score_count
+from dragoman._core import VERSION, RuleTable, rules_extract, rules_import, rules_score_count, words
 from dragoman.common import Sorting
 from dragoman.errors import OptionError
 from dragoman.options import check, made, option
@@ -318,8 +318,7 @@ class Table:
     def lookup(self, phrase: str | Sequence[str]) -> list[Rule]:
         """Find the rules of a source phrase, by word ids of the target."""
         if isinstance(phrase, str):
-            # Spaces and tabs only: other white space may be part of words.
-            phrase = [word for word in phrase.replace("\t", " ").split(" ") if word]
+            phrase = words(phrase)
         return [Rule(*found) for found in self.native.lookup(list(phrase))]
 
     def export(

@@ -100,9 +100,9 @@ def test_wrong_options(cli: Cli, tmp_path: Path) -> None:
     out = ["--out-src", tmp_path / "os", "--out-tgt", tmp_path / "ot"]
     for arguments, message in [
         (["--src", a], "a --tgt file for each --src file"),
-        ([], "expected --src and --tgt, or --bitext"),
-        (["--bitext", a], "expected a name that ends in"),
-        (["--bitext", tmp_path / "x.tmx"], "the languages of a TMX file must be named"),
+        ([], "expected --bitext, or --src and --tgt"),
+        (["--bitext", a], "a: expected TMX, XLIFF, JSONL or TSV, found plain text; name two files"),
+        (["--bitext", tmp_path / "x.tmx"], "x.tmx: no such file"),
         (["--src", a, "--tgt", a, "--tokenizer", "moses", "moses", "none"], "tokenizer must be "),
         (["--src", a, "--tgt", a, "--tokenizer", "spacy"], "unknown tokenizer `spacy`; known: char, fugashi, "),
         (["--src", a, "--tgt", a, "--factored", "--tokenizer", "moses"], "factored text is tokenised already"),
@@ -118,7 +118,7 @@ def test_wrong_options(cli: Cli, tmp_path: Path) -> None:
     ]:
         code, _, err = cli("clean", *more, *out)
         assert code == 2 and message in err, more
-    with pytest.raises(OptionError, match="case must be one of keep, lower, truecase"):
+    with pytest.raises(OptionError, match="case must be one of auto, keep, lower, truecase"):
         corpus.Options(case="upper")  # type: ignore[arg-type]
     with pytest.raises(OptionError, match="at least one bitext"):
         corpus.clean([], (tmp_path / "a", tmp_path / "b"))
@@ -141,7 +141,8 @@ def test_truecase_while_cleaning(cli: Cli, tmp_path: Path) -> None:
     code, _, _ = cli("clean", "--src", s, "--tgt", s, *out, *models, "--case", "truecase")
     assert code == 0 and text(tmp_path / "s2") == ["das ist das Haus .", "Haus und das Boot", "Zug"]
     assert corpus.Truecaser.load(tmp_path / "ms")["HAUS"] == "Haus"
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["ms", "mt", "s", "s2", "t2.gz"]
+    made = ["ms", "mt", "s", "s2", "s2.prep.toml", "t2.gz", "t2.gz.prep.toml"]
+    assert sorted(p.name for p in tmp_path.iterdir()) == made
 
 
 def test_truecase_commands(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -217,3 +217,16 @@ def test_threads_and_memory_do_not_show(data: Path, tmp_path: Path) -> None:
         subprocess.run([sys.executable, "-c", code, *inputs, str(out), memory], check=True, env=environment)
         tables.append(out.read_bytes())
     assert tables[0] == tables[1] == tables[2]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "pt:1: expected at least one rule, found an empty file"),
+        (b"a\x01b ||| c ||| 0.5 0.5 0.5 0.5 ||| 0-0\n", "pt:1: expected words without control characters"),
+    ],
+)
+def test_tables_that_cannot_be_imported(cli: Cli, tmp_path: Path, content: bytes, message: str) -> None:
+    (tmp_path / "pt").write_bytes(content)
+    code, _, err = cli("rules", "import", tmp_path / "pt", "--out", tmp_path / "rules")
+    assert code == 1 and message in err and not (tmp_path / "rules").exists()

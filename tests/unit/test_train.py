@@ -22,10 +22,10 @@ from dragoman.errors import InputError, OptionError
 from dragoman.model import Model
 from dragoman.options import flat, made, plain
 from dragoman.rules import Table
-from dragoman.training import STEPS, Options, pipeline, train
+from dragoman.training import STEPS, Options, pipeline, steps, train
 
 QUICK = alignment.Options(samplers=1, sweeps=(2, 2, 2))
-SMALL = Options.of(classes=(4,), order=3)
+SMALL = Options.of(classes=(4,), order=3, tokenized=True)
 Cli = Callable[..., tuple[int, str, str]]
 Pair = tuple[Path, Path]
 
@@ -89,7 +89,7 @@ def test_the_same_run_again_gives_the_model_back(pair: Pair, tmp_path: Path) -> 
 
 def test_memory_is_no_part_of_a_model(pair: Pair, tmp_path: Path) -> None:
     train(*pair, tmp_path / "a", SMALL)
-    train(*pair, tmp_path / "b", Options.of(classes=(4,), order=3, memory="16M"))
+    train(*pair, tmp_path / "b", Options.of(classes=(4,), order=3, memory="16M", tokenized=True))
     assert content(tmp_path / "a") == content(tmp_path / "b")
 
 
@@ -124,9 +124,9 @@ DEATH = _Death()
 def test_death_at_every_change_of_the_folder(pair: Pair, tmp_path: Path, again: bool) -> None:
     """Whatever the moment, a run leaves no half model, and the same run again ends as if nothing had been."""
     small = write(tmp_path, list(itertools.islice(sentences(), 30)))
-    wanted = replace(Options.of(classes=(2,), order=2), alignment=QUICK)
+    wanted = replace(Options.of(classes=(2,), order=2, tokenized=True), alignment=QUICK)
     train(*small, tmp_path / "wanted", wanted)
-    other = replace(Options.of(classes=(3,), order=2), alignment=QUICK)
+    other = replace(Options.of(classes=(3,), order=2, tokenized=True), alignment=QUICK)
     moments = 0
     for moment in itertools.count(1):
         out = tmp_path / f"m{moment}"
@@ -164,14 +164,14 @@ source, target, out, step, delay = sys.argv[1:]
 def progress(name, done, total):
     if name == step and done == 0:
         threading.Timer(float(delay), lambda: os.kill(os.getpid(), signal.SIGKILL)).start()
-train(source, target, out, classes=(4, 9), order=3, progress=progress)
+train(source, target, out, classes=(4, 9), order=3, tokenized=True, progress=progress)
 """
 
 
 @pytest.mark.parametrize("seed", [1, 2])
 def test_kill_in_each_step(pair: Pair, tmp_path: Path, seed: int) -> None:
     """A run that is killed again and again, at a random moment of each step, makes the files of one that is not."""
-    options = Options.of(classes=(4, 9), order=3)
+    options = Options.of(classes=(4, 9), order=3, tokenized=True)
     whole = train(*pair, tmp_path / "whole", options)
     rng = random.Random(seed)
     killed = 0
@@ -236,7 +236,7 @@ def test_changed_runs_are_refused(pair: Pair, tmp_path: Path, change: str) -> No
         pair[0].write_text(pair[0].read_text().replace("hund", "wolf"))
     else:
         changed = {"order": 4} if change == "options" else {"seed": 7}
-        options = Options.of(**{"classes": (4,), "order": 3, **changed})
+        options = Options.of(**{"classes": (4,), "order": 3, "tokenized": True, **changed})
     with pytest.raises(InputError, match="other inputs or options; use --overwrite"):
         train(*pair, tmp_path / "m", options)
     trained = train(*pair, tmp_path / "m", options, overwrite=True)
@@ -247,7 +247,7 @@ def test_a_model_of_another_run_stays_until_the_new_one_is_ready(pair: Pair, tmp
     out = tmp_path / "m"
     train(*pair, out, SMALL)
     (out / "mine.toml").write_text("tuned by hand")
-    other = Options.of(classes=(), order=2)
+    other = Options.of(classes=(), order=2, tokenized=True)
     with pytest.raises(InputError, match="a model of another run; use --overwrite"):
         train(*pair, out, other)
 
@@ -292,6 +292,35 @@ def test_errors_leave_no_folder(pair: Pair, tmp_path: Path) -> None:
     assert {*(tmp_path.iterdir())} == {*pair}
 
 
+def test_a_run_that_was_killed_in_its_first_step_is_no_hindrance(pair: Pair, tmp_path: Path) -> None:
+    """There is nothing in the folder that would be lost."""
+    script = f"""
+import os, sys
+from dragoman.training import train
+kill = lambda *_: os.kill(os.getpid(), 9)
+train({str(pair[0])!r}, {str(pair[1])!r}, {str(tmp_path / "m")!r}, tokenized=True, progress=kill)
+"""
+    assert subprocess.run([sys.executable, "-c", script], check=False).returncode == -signal.SIGKILL
+    assert (tmp_path / "m" / ".train" / "state.json").exists()
+    train(*pair, tmp_path / "m", SMALL).model.verify()
+
+
+def test_a_failed_first_step_leaves_room_for_other_inputs(pair: Pair, tmp_path: Path) -> None:
+    (tmp_path / "m").mkdir()
+    with pytest.raises(InputError, match="no sentence pair is left after cleaning; dropped: 360 short"):
+        train(*pair, tmp_path / "m", SMALL, max_words=100, min_words=90)
+    train(*pair, tmp_path / "m", SMALL).model.verify()
+
+
+def test_memory_is_counted_in_bytes_where_the_system_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    monkeypatch.setattr(resource, "getrusage", lambda _who: used)
+    monkeypatch.setattr(Path, "read_text", lambda *_a, **_k: "no such line")
+    for platform, unit in (("linux", 1024), ("darwin", 1)):
+        monkeypatch.setattr(sys, "platform", platform)
+        assert steps._peak() == unit * used.ru_maxrss
+
+
 def odd() -> list[tuple[str, str]]:
     """Sentences among which some are not as they should be."""
     return [
@@ -307,7 +336,9 @@ def odd() -> list[tuple[str, str]]:
 
 def test_bad_lines_are_counted(tmp_path: Path, cli: Cli) -> None:
     source, target = write(tmp_path, odd())
-    code, out, _ = cli("train", "--src", source, "--tgt", target, "--out", tmp_path / "m", "--classes", 2, "--order", 3)
+    code, out, _ = cli(
+        "train", "--src", source, "--tgt", target, "--tokenized", "--out", tmp_path / "m", "--classes", 2, "--order", 3
+    )
     assert code == 0
     assert "dropped: 2 empty, 1 long" in out
     report = json.loads((tmp_path / "m" / "report.json").read_text())["steps"][0]["report"]
@@ -422,13 +453,13 @@ def test_a_run_is_known_by_all_its_options(name: str) -> None:
     other = OTHER[name] if name in OTHER else (not usual if isinstance(usual, bool) else usual + 1)
     changed = Options.of(**{name: other})
     assert plain(changed)[name] == other != usual
-    assert (pipeline._key({}, changed) == pipeline._key({}, Options())) == (name == "memory")
+    assert (pipeline._key({}, changed, {}) == pipeline._key({}, Options(), {})) == (name == "memory")
     assert made(Options, pipeline._settings(changed)) == (Options() if name == "memory" else changed)
 
 
 def test_options_by_name_are_those_of_the_dataclass(pair: Pair, tmp_path: Path) -> None:
-    first = train(*pair, tmp_path / "m", Options.of(classes=(4,), order=3), max_phrase_length=3)
-    again = train(*pair, tmp_path / "m", classes=[4], order=3, max_phrase_length=3)
+    first = train(*pair, tmp_path / "m", Options.of(classes=(4,), order=3), max_phrase_length=3, tokenized=True)
+    again = train(*pair, tmp_path / "m", classes=[4], order=3, max_phrase_length=3, tokenized=True)
     assert first.model.signature == again.model.signature and all(step.reused for step in again.steps)
     assert first.model.made["options"]["max_phrase_length"] == 3
     assert max(len(r.target.split()) for r in Table(tmp_path / "m" / "rules").lookup("der hund sieht")) <= 3
@@ -437,7 +468,7 @@ def test_options_by_name_are_those_of_the_dataclass(pair: Pair, tmp_path: Path) 
 
 def test_test_sets_are_left_out(pair: Pair, tmp_path: Path) -> None:
     (tmp_path / "test").write_text("Der Hund sieht den Baum .\n")
-    trained = train(*pair, tmp_path / "m", classes=(), order=2, exclude=[tmp_path / "test"])
+    trained = train(*pair, tmp_path / "m", classes=(), order=2, exclude=[tmp_path / "test"], tokenized=True)
     assert trained.steps[0].report["dropped"] == {"overlap": 1}
 
 

@@ -45,7 +45,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name, part in (("train", pairs[::2]), ("dev", pairs[1::4]), ("test", pairs[3::4])):
         for side, lines in zip(("de", "en"), zip(*part, strict=True), strict=True):
             (root / f"{name}.{side}").write_text("\n".join(lines) + "\n")
-    trained = train(root / "train.de", root / "train.en", root / "model", classes=(3,), order=3)
+    trained = train(root / "train.de", root / "train.en", root / "model", classes=(3,), order=3, tokenized=True)
     start = dict.fromkeys(trained.model.weights.to_dict(), 0.0)
     start |= {"p(f|e)": 0.1, "p(e|f)": 0.1, "LM": 0.05, "Distortion": -0.2, "WordPenalty": -0.1, "UnknownPenalty": 1.0}
     weights.save(root / "bad.toml", Weights.of(start))
@@ -156,7 +156,7 @@ def test_threads_change_nothing(cli: Cli, folder: Path, tmp_path: Path) -> None:
 
 def test_text_is_prepared_as_the_model_has_it(cli: Cli, folder: Path, tmp_path: Path) -> None:
     """Plain text gives what its words give with --tokenized."""
-    truecased = Options.of(classes=(3,), order=3, case="truecase")
+    truecased = Options.of(classes=(3,), order=3, case="truecase", tokenizer="none")
     for side in ("de", "en"):
         for part in ("train", "dev", "test"):
             lines = (folder / f"{part}.{side}").read_text().splitlines()

@@ -1,7 +1,7 @@
 //! New text with a trained aligner: its counts are fixed, so that the links of a sentence pair depend on nothing
 //! but the pair, the model and the seed.
 
-use crate::bitext::{Report, spell, words};
+use crate::bitext::{Report, spell};
 use crate::jumps::Jumps;
 use crate::links::Links;
 use crate::model::{Model, Table};
@@ -9,7 +9,7 @@ use crate::sampler::{FERTILITIES, Level, Priors, fertility_at, links_after};
 use crate::train::{most_probable, push_links};
 use crate::weights::{NONE, Weights};
 use dragoman_base::random::{self, Generator};
-use dragoman_base::{Error, Names, Result, Texts};
+use dragoman_base::{Error, Names, Result, Texts, words};
 use rayon::prelude::*;
 
 /// How new text is sampled.

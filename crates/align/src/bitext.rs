@@ -1,6 +1,6 @@
 //! Sentence pairs as the aligner sees them: word ids in flat arrays.
 
-use dragoman_base::{Error, Names, Result, Texts};
+use dragoman_base::{Error, Names, Result, Texts, words};
 use std::sync::Arc;
 
 /// How words become the types that alignment statistics are about.
@@ -78,11 +78,6 @@ pub struct Bitext {
     pub target: Arc<Side>,
     /// What was odd.
     pub report: Report,
-}
-
-/// The words of a line: apart by blanks and tabs, as for Moses, so that positions agree with every other tool.
-pub fn words(line: &str) -> impl Iterator<Item = &str> {
-    line.split([' ', '\t']).filter(|word| !word.is_empty())
 }
 
 /// Number of words of a line.
@@ -177,7 +172,7 @@ mod tests {
         let how = Spelling { longest: 5, ..Spelling::default() };
         let bitext = Bitext::new(&source, &target, how).unwrap();
         assert_eq!(bitext.report, Report { pairs: 5, empty: 1, long: 1, control: 1, bar: 1 });
-        assert_eq!(bitext.source.starts, [0, 3, 3, 6, 7, 7]);
+        assert_eq!(bitext.source.starts, [0, 3, 3, 6, 8, 8], "control characters separate words");
         assert_eq!(bitext.target.starts, [0, 3, 3, 4, 5, 5]);
         assert_eq!(bitext.source.words.name(0), "das");
         assert_eq!(bitext.source.sentence(0).len(), 3);

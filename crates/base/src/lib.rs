@@ -12,6 +12,7 @@ pub mod random;
 pub mod size;
 pub mod sparse;
 pub mod texts;
+pub mod words;
 
 pub use blocks::Blocks;
 pub use error::{Error, Result};
@@ -20,3 +21,4 @@ pub use names::Names;
 pub use size::parse_size;
 pub use sparse::Rows;
 pub use texts::Texts;
+pub use words::words;

@@ -1,7 +1,7 @@
 //! What clustering needs to know of a text: its words, how often each occurs, and which follow each other.
 
 use dragoman_base::io::Lines;
-use dragoman_base::{Error, Names, Result, Texts};
+use dragoman_base::{Error, Names, Result, Texts, words};
 use rustc_hash::FxHashMap;
 
 /// The boundary of a sentence in lists of neighbours.
@@ -100,7 +100,7 @@ impl Counter {
     /// Counts a line; an `Err` is the token that lacks the factor.
     pub fn line<'a>(&mut self, line: &'a str) -> std::result::Result<(), &'a str> {
         let mut last = BOUNDARY;
-        for token in line.split([' ', '\t']).filter(|token| !token.is_empty()) {
+        for token in words(line) {
             let word = match self.factor {
                 None => token,
                 Some(n) => token.split('|').nth(n).filter(|f| !f.is_empty()).ok_or(token)?,

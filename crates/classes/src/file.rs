@@ -2,7 +2,7 @@
 //! and 1 are the boundary of sentences and unknown words, so that words have classes from 2.
 
 use dragoman_base::io::{Lines, Output};
-use dragoman_base::{Error, Names, Result, Texts};
+use dragoman_base::{Error, Names, Result, Texts, words};
 use std::io::Write;
 
 /// The class of words that the clustering has not seen.
@@ -87,7 +87,7 @@ impl Classes {
         let mut line = String::new();
         for text in texts.iter() {
             line.clear();
-            for word in text.split([' ', '\t']).filter(|word| !word.is_empty()) {
+            for word in words(text) {
                 if !line.is_empty() {
                     line.push(' ');
                 }

@@ -151,10 +151,12 @@ impl Cleaner {
         Ok(())
     }
 
-    /// Completes the outputs, which appear under their names now, and gives the report.
+    /// Completes the outputs, which appear under their names now if there is a pair in them, and gives the report.
     pub fn finish(self) -> Result<Report> {
-        for output in self.outputs {
-            output.finish()?;
+        if self.report.kept > 0 {
+            for output in self.outputs {
+                output.finish()?;
+            }
         }
         Ok(self.report)
     }

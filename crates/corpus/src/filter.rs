@@ -1,8 +1,7 @@
 //! What is kept, what is dropped and why.
 
 use crate::normalise::hash;
-use crate::words;
-use dragoman_base::{Error, Result};
+use dragoman_base::{Error, Result, words};
 
 /// Why a pair was dropped. A pair counts for the first reason that holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

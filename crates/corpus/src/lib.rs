@@ -3,20 +3,21 @@
 
 pub mod clean;
 pub mod filter;
+pub mod language;
 pub mod normalise;
 pub mod read;
+pub mod sniff;
 pub mod tags;
 mod tmx;
 pub mod truecase;
+mod xliff;
+mod xml;
 
 pub use clean::{Cleaner, Options};
 pub use filter::{Bars, Limits, Reason, Report};
+pub use language::Tag;
 pub use normalise::{Form, key, normalise};
-pub use read::{Form as FileForm, Input, Source};
+pub use read::{Form as FileForm, Input, Languages, Source, sample};
+pub use sniff::{Content, sniff};
 pub use tags::TagCounts;
 pub use truecase::{Counter, Truecaser, undo};
-
-/// The words of a line: apart by blanks and tabs, as everywhere in dragoman.
-pub fn words(line: &str) -> impl Iterator<Item = &str> {
-    line.split([' ', '\t']).filter(|word| !word.is_empty())
-}

@@ -1,9 +1,10 @@
-//! Sentence pairs from files: two parallel files, or one with both sides (TSV, JSONL, TMX), packed or not.
+//! Sentence pairs from files: two parallel files, or one with both sides (TSV, JSONL, TMX, XLIFF), compressed or not.
 
-use crate::tmx::Tmx;
+use crate::tmx::{self, Tmx};
+use crate::xliff::{self, Xliff};
 use dragoman_base::error::quote;
 use dragoman_base::io::Lines;
-use dragoman_base::{Error, Result};
+use dragoman_base::{Error, Result, Texts};
 use serde_json::Value;
 
 /// A sentence pair as it was read.
@@ -13,7 +14,7 @@ pub struct Pair {
     pub source: String,
     /// The target side.
     pub target: String,
-    /// Line of the file, or unit of a TMX file, from 1.
+    /// Line of the file, or unit of a TMX or XLIFF file, from 1.
     pub at: usize,
     /// Whether both sides are there, and are text.
     pub state: State,
@@ -46,6 +47,8 @@ pub enum Form {
     Jsonl(String, String),
     /// Translation memory exchange; languages such as `de`, which includes `de-AT`.
     Tmx(String, String),
+    /// Translation files; languages as for TMX.
+    Xliff(String, String),
 }
 
 /// Where pairs come from.
@@ -77,11 +80,51 @@ impl Input {
             Self::Bitext(path, Form::Jsonl(source, target)) => {
                 Box::new(Jsonl { lines: Lines::open(path)?, fields: [source.clone(), target.clone()], skip })
             }
-            Self::Bitext(path, Form::Tmx(source, target)) => {
-                Box::new(Tmx::open(path, source.clone(), target.clone())?)
-            }
+            Self::Bitext(path, Form::Tmx(source, target)) => Box::new(Tmx::open(path, source, target)?),
+            Self::Bitext(path, Form::Xliff(source, target)) => Box::new(Xliff::open(path, source, target)?),
         })
     }
+}
+
+/// The languages of a file, by the codes that it uses.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Languages {
+    /// The one that the file calls its source; empty if it does not say.
+    pub source: String,
+    /// How many texts there are in each, in the order in which they first occur.
+    pub counts: Vec<(String, u64)>,
+}
+
+impl Languages {
+    /// Counts a text.
+    pub(crate) fn add(&mut self, language: &str) {
+        match self.counts.iter_mut().find(|(code, _)| code == language) {
+            Some((_, count)) => *count += 1,
+            None => self.counts.push((language.to_owned(), 1)),
+        }
+    }
+
+    /// Those of a TMX file, or of an XLIFF file.
+    pub fn of(path: &str, xliff: bool) -> Result<Self> {
+        if xliff { xliff::languages(path) } else { tmx::languages(path) }
+    }
+}
+
+/// Up to `count` pairs that have both sides, from the beginnings of the inputs, as they were read.
+pub fn sample(inputs: &[Input], count: usize, skip: bool) -> Result<(Texts, Texts)> {
+    let (mut source, mut target, mut pair) = (Texts::new(), Texts::new(), Pair::default());
+    for input in inputs {
+        // So that each of several inputs is looked at.
+        let last = source.len() + count.div_ceil(inputs.len());
+        let mut pairs = input.open(skip)?;
+        while source.len() < last && pairs.next(&mut pair)? {
+            if pair.state == State::Good {
+                source.push(&pair.source);
+                target.push(&pair.target);
+            }
+        }
+    }
+    Ok((source, target))
 }
 
 /// A line into `text`: false if it is not UTF-8 and may be skipped, none at the end.

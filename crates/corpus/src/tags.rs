@@ -2,9 +2,8 @@
 //!
 //! Tagged text comes as factors (`the|DT house|NN`), or as a file of tags beside a file of words.
 
-use crate::words;
 use dragoman_base::io::{Lines, Output};
-use dragoman_base::{Error, Names, Result, Texts};
+use dragoman_base::{Error, Names, Result, Texts, words};
 use std::collections::HashMap;
 
 /// How often each word has each tag.

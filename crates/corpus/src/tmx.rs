@@ -1,211 +1,146 @@
-//! Translation memories (TMX 1.x), read as a stream. Documents that define entities are refused: an entity that
-//! expands to entities could fill any memory.
+//! Translation memories (TMX 1.x), read as a stream.
 
-use crate::read::{Pair, Source, State};
-use dragoman_base::io::open;
-use dragoman_base::{Error, Result};
-use quick_xml::Reader;
-use quick_xml::events::{BytesRef, BytesStart, Event};
-use std::io::{BufRead, BufReader, Read};
-
-/// Counts line ends on the way, so that errors can name the line.
-struct Counting {
-    inner: BufReader<Box<dyn Read + Send>>,
-    lines: usize,
-}
-
-impl Read for Counting {
-    fn read(&mut self, bytes: &mut [u8]) -> std::io::Result<usize> {
-        let count = self.inner.read(bytes)?;
-        self.lines += memchr::memchr_iter(b'\n', &bytes[..count]).count();
-        Ok(count)
-    }
-}
-
-impl BufRead for Counting {
-    fn fill_buf(&mut self) -> std::io::Result<&[u8]> {
-        self.inner.fill_buf()
-    }
-
-    fn consume(&mut self, count: usize) {
-        let seen = &self.inner.buffer()[..count];
-        self.lines += memchr::memchr_iter(b'\n', seen).count();
-        self.inner.consume(count);
-    }
-}
+use crate::language::Tag;
+use crate::read::{Languages, Pair, Source, State};
+use crate::xml::{Handler, Xml, attribute};
+use dragoman_base::Result;
+use quick_xml::events::BytesStart;
 
 /// The pairs of two languages in a TMX file.
 pub struct Tmx {
-    path: String,
-    reader: Reader<Counting>,
-    buffer: Vec<u8>,
-    languages: [String; 2],
+    xml: Xml,
+    unit: Unit,
     units: usize,
-    /// Elements that are open, and whether there was one at all.
-    depth: usize,
-    begun: bool,
 }
 
 /// Elements inside segments whose content is formatting code of some program, not text.
 const CODE: [&[u8]; 5] = [b"bpt", b"ept", b"ph", b"it", b"ut"];
 
 /// What is known of the unit that is being read.
-#[derive(Default)]
 struct Unit {
-    sides: [Option<String>; 2],
-    /// The side that the variant is for.
-    side: Option<usize>,
+    languages: [Tag; 2],
+    /// The text of both sides, and how well its language fits.
+    sides: [Option<(String, usize)>; 2],
+    /// The side that the variant is for, and how well it fits.
+    side: Option<(usize, usize)>,
     inside: bool,
     /// Depth in elements whose content is not text.
     code: usize,
 }
 
-impl Tmx {
-    /// Opens a file for two languages.
-    pub fn open(path: &str, source: String, target: String) -> Result<Self> {
-        let inner = BufReader::with_capacity(1 << 18, open(path)?);
-        let reader = Reader::from_reader(Counting { inner, lines: 0 });
-        Ok(Self {
-            path: path.to_owned(),
-            reader,
-            buffer: Vec::new(),
-            languages: [source, target],
-            units: 0,
-            depth: 0,
-            begun: false,
-        })
+impl Unit {
+    fn new(languages: [Tag; 2]) -> Self {
+        Self { languages, sides: [None, None], side: None, inside: false, code: 0 }
     }
 
-    fn wrong(&self, want: &str, found: &str) -> Error {
-        let line = self.reader.get_ref().lines + 1;
-        Error::Format { path: self.path.clone(), line, want: want.to_owned(), found: found.to_owned() }
-    }
-
-    /// The side that an element `<tuv>` is for, by its language.
-    fn side(&self, element: &BytesStart<'_>) -> Result<Option<usize>> {
-        let mut language = None;
-        for attribute in element.attributes() {
-            let attribute = attribute.map_err(|e| self.wrong("attributes name=\"value\"", &e.to_string()))?;
-            if matches!(attribute.key.as_ref(), b"xml:lang" | b"lang") {
-                language = Some(String::from_utf8_lossy(&attribute.value).to_lowercase());
-            }
-        }
-        let found = language.ok_or_else(|| self.wrong("the attribute xml:lang", "<tuv> without it"))?;
-        let matches = |want: &String| {
-            let rest = found.strip_prefix(&want.to_lowercase());
-            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['-', '_']))
-        };
-        Ok(self.languages.iter().position(matches))
-    }
-
-    fn start(&self, element: &BytesStart<'_>, unit: &mut Unit) -> Result<()> {
-        match element.name().as_ref() {
-            b"tu" => *unit = Unit::default(),
-            b"tuv" => unit.side = self.side(element)?,
-            b"seg" => {
-                unit.inside = true;
-                // The first variant of a language counts.
-                unit.side = unit.side.filter(|&side| unit.sides[side].is_none());
-                if let Some(side) = unit.side {
-                    unit.sides[side] = Some(String::new());
-                }
-            }
-            name if unit.inside && CODE.contains(&name) => unit.code += 1,
-            _ => {}
-        }
-        Ok(())
-    }
-
-    fn reference(&self, reference: &BytesRef<'_>, unit: &mut Unit) -> Result<()> {
-        let name = reference.decode().map_err(|_| self.wrong("UTF-8 text", "other bytes"))?;
-        let number = reference.resolve_char_ref();
-        let wrong =
-            || self.wrong("characters or the entities lt, gt, amp, apos, quot", &format!("`&{name};`"));
-        let c = match (number, name.as_ref()) {
-            (Ok(Some(c)), _) => c,
-            (Err(_), _) => return Err(wrong()),
-            (_, "lt") => '<',
-            (_, "gt") => '>',
-            (_, "amp") => '&',
-            (_, "apos") => '\'',
-            (_, "quot") => '"',
-            _ => return Err(wrong()),
-        };
-        unit.add(c.encode_utf8(&mut [0; 4]));
-        Ok(())
-    }
-
-    /// Deals with an event; true at the end of a unit, none at the end of the file.
-    fn event(&self, event: &Event<'_>, unit: &mut Unit) -> Result<Option<bool>> {
-        let text = |bytes: &[u8]| {
-            std::str::from_utf8(bytes).map(str::to_owned).map_err(|_| self.wrong("UTF-8 text", "other bytes"))
-        };
-        match event {
-            Event::Start(element) => self.start(element, unit)?,
-            Event::Text(content) => unit.add(&text(content)?),
-            Event::CData(content) => unit.add(&text(content)?),
-            Event::GeneralRef(reference) => self.reference(reference, unit)?,
-            Event::DocType(content) if content.contains(&b'[') => {
-                return Err(self.wrong(
-                    "a document without definitions of its own",
-                    "entities or elements in <!DOCTYPE>",
-                ));
-            }
-            Event::End(element) => match element.name().as_ref() {
-                b"tu" => return Ok(Some(true)),
-                b"seg" => unit.inside = false,
-                name if unit.inside && CODE.contains(&name) => unit.code = unit.code.saturating_sub(1),
-                _ => {}
-            },
-            Event::Eof => return Ok(None),
-            _ => {}
-        }
-        Ok(Some(false))
+    /// The side that a variant is for. If it fits both, the better, else the first.
+    fn side(&self, language: &str) -> Option<(usize, usize)> {
+        let found = Tag::parse(language);
+        let [first, second] = [0, 1].map(|side| self.languages[side].fit(&found));
+        let best = if second > first { (1, second) } else { (0, first) };
+        (best.1 > 0).then_some(best)
     }
 }
 
-impl Unit {
-    fn add(&mut self, text: &str) {
+fn language_of(element: &BytesStart<'_>) -> std::result::Result<String, (String, String)> {
+    attribute(element, &[b"xml:lang", b"lang"])?
+        .ok_or_else(|| ("the attribute xml:lang".to_owned(), "<tuv> without it".to_owned()))
+}
+
+impl Handler for Unit {
+    fn start(&mut self, element: &BytesStart<'_>) -> std::result::Result<(), (String, String)> {
+        match element.name().local_name().as_ref() {
+            b"tu" => {
+                (self.sides, self.side) = ([None, None], None);
+                (self.inside, self.code) = (false, 0);
+            }
+            b"tuv" => self.side = self.side(&language_of(element)?),
+            b"seg" => {
+                self.inside = true;
+                // Of the variants of a language that fit equally well, the first counts.
+                self.side =
+                    self.side.filter(|&(side, fit)| self.sides[side].as_ref().is_none_or(|old| old.1 < fit));
+                if let Some((side, fit)) = self.side {
+                    self.sides[side] = Some((String::new(), fit));
+                }
+            }
+            name if self.inside && CODE.contains(&name) => self.code += 1,
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn text(&mut self, text: &str) {
         if !self.inside || self.code > 0 {
             return;
         }
-        if let Some(side) = self.side.and_then(|side| self.sides[side].as_mut()) {
+        if let Some((side, _)) = self.side.and_then(|(side, _)| self.sides[side].as_mut()) {
             side.push_str(text);
         }
+    }
+
+    fn end(&mut self, name: &[u8]) -> bool {
+        match name {
+            b"tu" => return true,
+            b"seg" => self.inside = false,
+            _ if self.inside && CODE.contains(&name) => self.code = self.code.saturating_sub(1),
+            _ => {}
+        }
+        false
+    }
+}
+
+impl Tmx {
+    /// Opens a file for two languages.
+    pub fn open(path: &str, source: &str, target: &str) -> Result<Self> {
+        let unit = Unit::new([Tag::parse(source), Tag::parse(target)]);
+        Ok(Self { xml: Xml::open(path, "a TMX document")?, unit, units: 0 })
     }
 }
 
 impl Source for Tmx {
     fn next(&mut self, pair: &mut Pair) -> Result<bool> {
-        let (mut unit, mut buffer) = (Unit::default(), std::mem::take(&mut self.buffer));
-        loop {
-            buffer.clear();
-            let event = self.reader.read_event_into(&mut buffer);
-            let event = event.map_err(|e| self.wrong("well-formed XML", &e.to_string()))?;
-            match event {
-                Event::Start(_) => (self.begun, self.depth) = (true, self.depth + 1),
-                Event::End(_) => self.depth -= 1, // the reader checks that ends match
-                _ => {}
-            }
-            match self.event(&event, &mut unit)? {
-                Some(true) => break,
-                Some(false) => {}
-                None if !self.begun => return Err(self.wrong("a TMX document", "none")),
-                None if self.depth > 0 => {
-                    return Err(self.wrong("the end of the document", "the end of the file"));
-                }
-                None => return Ok(false),
-            }
+        if !self.xml.next(&mut self.unit)? {
+            return Ok(false);
         }
-        self.buffer = buffer;
         self.units += 1;
         pair.at = self.units;
-        let [source, target] = unit.sides;
+        let [source, target] = self.unit.sides.each_mut().map(|side| side.take().map(|(text, _)| text));
         pair.state = if source.is_some() && target.is_some() { State::Good } else { State::Missing };
         pair.source = source.unwrap_or_default();
         pair.target = target.unwrap_or_default();
         Ok(true)
     }
+}
+
+/// Counts the languages of a memory.
+#[derive(Default)]
+struct Survey {
+    found: Languages,
+}
+
+impl Handler for Survey {
+    fn start(&mut self, element: &BytesStart<'_>) -> std::result::Result<(), (String, String)> {
+        match element.name().local_name().as_ref() {
+            b"header" => self.found.source = attribute(element, &[b"srclang"])?.unwrap_or_default(),
+            b"tuv" => self.found.add(&language_of(element)?),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn text(&mut self, _: &str) {}
+
+    fn end(&mut self, _: &[u8]) -> bool {
+        false
+    }
+}
+
+/// The languages of a memory: how many variants each has, and the one that the header calls the source.
+pub fn languages(path: &str) -> Result<Languages> {
+    let mut survey = Survey::default();
+    while Xml::open(path, "a TMX document")?.next(&mut survey)? {}
+    Ok(survey.found)
 }
 
 #[cfg(test)]
@@ -216,7 +151,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a.tmx");
         std::fs::write(&path, text).unwrap();
-        let mut tmx = Tmx::open(path.to_str().unwrap(), "de".to_owned(), "EN".to_owned())?;
+        let mut tmx = Tmx::open(path.to_str().unwrap(), "de", "EN")?;
         let (mut pairs, mut pair) = (Vec::new(), Pair::default());
         while tmx.next(&mut pair)? {
             pairs.push(pair.clone());

@@ -3,9 +3,8 @@
 //! Models are written as Moses writes them: a line for each word with its forms, the most frequent first, and how
 //! often each was seen inside sentences, `Haus (12/13) HAUS (1)`.
 
-use crate::words;
 use dragoman_base::io::{Lines, Output};
-use dragoman_base::{Error, Result};
+use dragoman_base::{Error, Result, words};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::fmt::Write;
 

@@ -38,7 +38,7 @@ pub fn parse(line: &str) -> Result<Input> {
 }
 
 fn push_words(input: &mut Input, text: &str) {
-    input.words.extend(dragoman_lm::words(text).map(str::to_owned));
+    input.words.extend(dragoman_base::words(text).map(str::to_owned));
 }
 
 /// Where a tag ends: at the first `>` that does not stand in quotes.
@@ -101,7 +101,7 @@ fn translations(attributes: &str) -> Result<Vec<(Vec<String>, f32)>> {
         let Some((value, after)) = value.split_once('"') else { return fail("a closing quote", rest) };
         match key.trim() {
             "translation" | "english" => {
-                let words = |text: &str| dragoman_lm::words(text).map(str::to_owned).collect::<Vec<_>>();
+                let words = |text: &str| dragoman_base::words(text).map(str::to_owned).collect::<Vec<_>>();
                 texts = value.split("||").map(words).collect();
             }
             "prob" => logs = value.split("||").map(logarithm).collect::<Result<_>>()?,

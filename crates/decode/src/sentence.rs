@@ -36,7 +36,7 @@ pub struct Input {
 impl Input {
     /// The words of a line, without further demands.
     pub fn plain(line: &str) -> Self {
-        Self { words: dragoman_lm::words(line).map(str::to_owned).collect(), ..Self::default() }
+        Self { words: dragoman_base::words(line).map(str::to_owned).collect(), ..Self::default() }
     }
 
     /// Checks that all spans lie within the sentence.

@@ -18,4 +18,4 @@ pub use mixture::{MAX_MODELS, Mixture, MixtureState};
 pub use model::{Model, Score, State};
 pub use ngrams::{Grams, Ngrams};
 pub use table::Kind;
-pub use words::{BOS, EOS, UNK, words};
+pub use words::{BOS, EOS, UNK};

@@ -265,7 +265,7 @@ mod tests {
     }
 
     fn after(model: &Model, text: &str) -> State {
-        let words = crate::words(text).map(|word| model.word(word));
+        let words = dragoman_base::words(text).map(|word| model.word(word));
         words.fold(model.empty(), |state, word| model.score(&state, word).1)
     }
 

@@ -1,7 +1,8 @@
 //! Scoring text, sentence by sentence, on all cores.
 
 use crate::model::{Model, Score, State};
-use crate::words::{EOS, UNK, controls, words};
+use crate::words::{EOS, UNK};
+use dragoman_base::words::{controls, words};
 use dragoman_base::{Error, Result, Texts};
 use rayon::prelude::*;
 use std::io::{ErrorKind, Read, Write};

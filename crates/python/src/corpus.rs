@@ -7,15 +7,15 @@ use crate::threads;
 use dragoman_base::io::{Lines, Output};
 use dragoman_base::{Result, Texts as BaseTexts};
 use dragoman_corpus::{
-    Bars, Cleaner, Counter, FileForm, Form, Input, Limits, Options, Reason, Report, Truecaser, normalise,
-    undo,
+    Bars, Cleaner, Counter, FileForm, Form, Input, Languages, Limits, Options, Reason, Report, Tag,
+    Truecaser, normalise, sample, sniff, undo,
 };
 use dragoman_stream::pools;
 use pyo3::prelude::*;
 use rayon::prelude::*;
 use std::sync::{Arc, Mutex};
 
-/// An input: the kind (`files`, `tsv`, `jsonl`, `tmx`), the path or both paths, and what the kind needs.
+/// An input: the kind (`files`, `tsv`, `jsonl`, `tmx`, `xliff`), the path or both paths, and what the kind needs.
 type GivenInput = (String, String, String, String);
 /// Read, kept, dropped by reason with the first places (input, line), pairs with invisible characters, escaped.
 type Figures = (u64, u64, Vec<(&'static str, u64, Vec<(usize, usize)>)>, u64, u64);
@@ -31,7 +31,8 @@ fn to_input((kind, path, source, target): GivenInput) -> PyResult<Input> {
         "tsv" => Input::Bitext(path, FileForm::Tsv(number(&source)?, number(&target)?)),
         "jsonl" => Input::Bitext(path, FileForm::Jsonl(source, target)),
         "tmx" => Input::Bitext(path, FileForm::Tmx(source, target)),
-        _ => return Err(invalid(format!("expected files, tsv, jsonl or tmx, found {kind}"))),
+        "xliff" => Input::Bitext(path, FileForm::Xliff(source, target)),
+        _ => return Err(invalid(format!("expected files, tsv, jsonl, tmx or xliff, found {kind}"))),
     })
 }
 
@@ -108,6 +109,50 @@ impl CorpusCleaner {
     fn abandon(&self) {
         self.inner.lock().expect("no panic while locked").take();
     }
+}
+
+/// What a file is by its first bytes: `xml:` and the root element, `json`, `tabs`, `text`, `binary` or `empty`.
+#[pyfunction]
+pub fn sniff_file(py: Python<'_>, path: &str) -> PyResult<String> {
+    threads::run(py, || sniff(path)).map(|found| found.name()).map_err(to_py)
+}
+
+/// The source language that a TMX (or XLIFF) file names, and how many texts it has in each language.
+#[pyfunction]
+pub fn bitext_languages(py: Python<'_>, path: &str, xliff: bool) -> PyResult<(String, Vec<(String, u64)>)> {
+    let found = threads::run(py, || Languages::of(path, xliff)).map_err(to_py)?;
+    Ok((found.source, found.counts))
+}
+
+/// Up to `count` pairs from the beginnings of the inputs, as they were read.
+#[pyfunction]
+pub fn bitext_sample(
+    py: Python<'_>,
+    inputs: Vec<GivenInput>,
+    count: usize,
+    skip: bool,
+) -> PyResult<(Texts, Texts)> {
+    let inputs = inputs.into_iter().map(to_input).collect::<PyResult<Vec<_>>>()?;
+    let (source, target) = threads::run(py, || sample(&inputs, count, skip)).map_err(to_py)?;
+    Ok((source.into(), target.into()))
+}
+
+/// The shortest code of the language that a code means: `sn` for `sna` and `sn-ZW`.
+#[pyfunction]
+pub fn language_code(code: &str) -> String {
+    Tag::parse(code).language
+}
+
+/// Whether a code means what was asked for: `sn` asks for `sn-ZW`, too.
+#[pyfunction]
+pub fn language_fits(asked: &str, found: &str) -> bool {
+    Tag::parse(asked).fit(&Tag::parse(found)) > 0
+}
+
+/// The words of a line, as everything but the metrics counts them.
+#[pyfunction]
+pub fn words(line: &str) -> Vec<&str> {
+    dragoman_base::words(line).collect()
 }
 
 /// The forms of words inside sentences.

@@ -90,7 +90,7 @@ pub fn read(line: &str, marked: bool, demands: Option<&Demands>) -> Result<Input
         input.forced = forced
             .iter()
             .map(|(from, to, text, log)| {
-                let target = dragoman_lm::words(text).map(str::to_owned).collect();
+                let target = dragoman_base::words(text).map(str::to_owned).collect();
                 Forced { from: *from, to: *to, target, log: *log }
             })
             .collect();
@@ -151,7 +151,7 @@ fn demand(target: Option<&Reference>) -> Option<&dyn StateFeature> {
 }
 
 fn reference(line: &str) -> Reference {
-    Reference::new(dragoman_lm::words(line).map(str::to_owned).collect())
+    Reference::new(dragoman_base::words(line).map(str::to_owned).collect())
 }
 
 /// Names the line that an error belongs to.

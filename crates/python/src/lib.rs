@@ -50,7 +50,10 @@ mod _core {
         texts_unpack, write_lines,
     };
     #[pymodule_export]
-    use crate::corpus::{CorpusCleaner, TruecaseModel, normalise_lines, truecase_undo};
+    use crate::corpus::{
+        CorpusCleaner, TruecaseModel, bitext_languages, bitext_sample, language_code, language_fits,
+        normalise_lines, sniff_file, truecase_undo, words,
+    };
     #[pymodule_export]
     use crate::decode::{NativeSystem, NativeWeights, TranslationStream};
     #[pymodule_export]

@@ -237,7 +237,7 @@ impl LmModel {
 
     /// Natural log probability of a phrase when nothing is known of what stands before it.
     fn estimate(&self, phrase: Text) -> f32 {
-        let ids: Vec<u32> = dragoman_lm::words(&phrase).map(|word| self.inner.word(word)).collect();
+        let ids: Vec<u32> = dragoman_base::words(&phrase).map(|word| self.inner.word(word)).collect();
         self.inner.estimate(&ids)
     }
 }

@@ -4,10 +4,9 @@ use crate::code::{put_phrase, take_phrase, take_u32};
 use crate::scratch::Scratch;
 use crate::sort::{Sorted, Sorter};
 use crate::table::{Builder, MAX_LENGTH, Rule};
-use crate::words;
 use dragoman_base::error::quote;
 use dragoman_base::io::Lines;
-use dragoman_base::{Error, Names, Result};
+use dragoman_base::{Error, Names, Result, words};
 use std::borrow::Borrow;
 use std::path::PathBuf;
 
@@ -92,6 +91,10 @@ impl Importer {
                 self.words.extend(words(text).map(|word| names.intern(word)));
                 put_phrase(&mut self.record, &self.words);
                 check_length(at, text, self.words.len())?;
+                // Links count the words of Moses, for which control characters do not separate.
+                if self.words.len() != text.split([' ', '\t']).filter(|word| !word.is_empty()).count() {
+                    return Err(Error::format(path, at.1, "words without control characters", text));
+                }
             }
             self.record.push(0);
             self.record.extend(count.to_be_bytes());
@@ -99,6 +102,10 @@ impl Importer {
             let shape = (words(source).count(), self.words.len());
             self.links(at, fields.next().unwrap_or(""), shape)?;
             self.sorter.push(&self.record)?;
+        }
+        if count == 0 {
+            let (want, found) = ("at least one rule".to_owned(), "an empty file".to_owned());
+            return Err(Error::Format { path: path.to_owned(), line: 1, want, found });
         }
         Ok(())
     }

@@ -22,8 +22,3 @@ pub const LOWEST: f32 = -100.0;
 pub(crate) fn log(value: f64) -> f32 {
     (value.ln() as f32).max(LOWEST)
 }
-
-/// The words of a line: apart by blanks and tabs, as for Moses and for the aligner, so that positions agree.
-pub(crate) fn words(line: &str) -> impl Iterator<Item = &str> {
-    line.split([' ', '\t']).filter(|word| !word.is_empty())
-}

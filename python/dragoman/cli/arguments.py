@@ -148,7 +148,9 @@ def _configure(ctx: click.Context, _param: click.Parameter, path: str | None) ->
             now = ctx.command._now(f"--{name}") if isinstance(ctx.command, Command) else None
             hint = f"it is called {now[2:]} now" if now else closest(name, [*options, *arguments])
             raise InputError(f"{path}:{line}: unknown option `{key}`; {hint}", path, line)
-        defaults[str(found.name)] = _spec(value) if isinstance(value, dict) else value
+        plain = _spec(value) if isinstance(value, dict) else value
+        several = isinstance(found, click.Option) and found.multiple and isinstance(plain, str)
+        defaults[str(found.name)] = [plain] if several else plain
     ctx.default_map = {**defaults, **(ctx.default_map or {})}
     return path
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
+from dataclasses import replace
 from itertools import islice
 from typing import Any
 
@@ -13,12 +16,22 @@ import click
 from dragoman import corpus
 from dragoman.cli.arguments import Command, as_json
 from dragoman.cli.declared import Named, takes
-from dragoman.cli.file_options import model_option, src_option, text_option, tgt_option
+from dragoman.cli.file_options import (
+    bitext_options,
+    bitexts,
+    model_option,
+    out_option,
+    src_option,
+    text_option,
+    tgt_option,
+)
+from dragoman.cli.messages import messages
 from dragoman.cli.progress import counter
 from dragoman.cli.show import print_json, print_table
 from dragoman.errors import InputError, OptionError
-from dragoman.files import write_bytes
+from dragoman.files import Lines, read_text, write_bytes
 from dragoman.options import made
+from dragoman.prepared import Prepared
 from dragoman.tokenizers import BAR, make
 
 __all__ = ["clean", "detokenize", "tokenize", "truecase"]
@@ -29,19 +42,10 @@ _CHUNK = 1000
 @click.command(cls=Command)
 @src_option("Source text, a sentence a line.", required=False, several=True)
 @tgt_option("Target text, a file for each of --src.", required=False, several=True)
-@click.option("--bitext", "bitexts", multiple=True, metavar="FILE...", help="Files with both sides: TSV, JSONL, TMX.")
+@bitext_options
 @click.option("--out-src", required=True, metavar="FILE", help="Where the cleaned source goes.")
 @click.option("--out-tgt", required=True, metavar="FILE", help="Where the cleaned target goes.")
-@click.option(
-    "--fields",
-    nargs=2,
-    metavar="SRC TGT",
-    help="JSON fields with both sides; translation.de goes inside.  [default: the languages, else source target]",
-)
-@click.option(
-    "--columns", nargs=2, type=click.IntRange(min=1), metavar="SRC TGT", help="TSV columns, from 1.  [default: 1 2]"
-)
-@takes(corpus.Options, into="cleaning", section="Cleaning")
+@takes(corpus.Options, into="cleaning", section="Cleaning", without=["tokenized"])
 @click.option("--truecaser-src", metavar="FILE", help="Save the source truecase model.")
 @click.option("--truecaser-tgt", metavar="FILE", help="Save the target truecase model.")
 @click.option("--report", metavar="FILE", help="Also write the report as JSON.")
@@ -51,36 +55,29 @@ def clean(cleaning: dict[str, Any], **options: Any) -> None:
 
     \b
     dragoman clean --src raw.de --tgt raw.en --out-src train.de --out-tgt train.en
-    dragoman clean --bitext a.tmx.gz b.tsv --languages de en --tokenizer moses --case truecase \\
+    dragoman clean --bitext a.tmx.gz b.tsv --languages de en --tokenizer unicode --case truecase \\
         --exclude test.de test.en --out-src train.de --out-tgt train.en --report clean.json
+
+    What was done is noted beside the outputs (train.de.prep.toml), and `dragoman train` takes it up.
     """
     truecasers = options["truecaser_src"], options["truecaser_tgt"]
     if any(truecasers) and cleaning.get("case") != "truecase":
         raise OptionError("truecase models are learnt with --case truecase only")
     outputs = options["out_src"], options["out_tgt"]
+    inputs = bitexts(options, tuple(cleaning.get("languages", ("", ""))))
+    if not cleaning.get("languages"):
+        found = corpus.resolve(inputs)
+        cleaning["languages"] = found.languages
+        for note in found.notes:
+            messages.note(note)
     with counter("pairs") as progress:
-        report = corpus.clean(_inputs(options), outputs, truecasers=truecasers, progress=progress, **cleaning)
+        report = corpus.clean(inputs, outputs, truecasers=truecasers, progress=progress, **cleaning)
     if options["report"]:
         write_bytes(options["report"], json.dumps(report.to_dict(), ensure_ascii=False, indent=1).encode() + b"\n")
     if options["as_json"]:
         print_json(report.to_dict())
     else:
         _show(report)
-
-
-def _inputs(options: dict[str, Any]) -> list[corpus.Files | corpus.Bitext]:
-    sources, targets = options["src"], options["tgt"]
-    if len(sources) != len(targets):
-        raise OptionError(f"expected a --tgt file for each --src file, found {len(sources)} and {len(targets)}")
-    inputs: list[corpus.Files | corpus.Bitext] = [corpus.Files(s, t) for s, t in zip(sources, targets, strict=True)]
-    for path in options["bitexts"]:
-        sides = options["fields"] if ".json" in path else None
-        if ".tsv" in path and options["columns"]:
-            sides = str(options["columns"][0]), str(options["columns"][1])
-        inputs.append(corpus.Bitext(path, sides))
-    if not inputs:
-        raise OptionError("expected --src and --tgt, or --bitext")
-    return inputs
 
 
 def _show(report: corpus.Report) -> None:
@@ -96,8 +93,11 @@ def _show(report: corpus.Report) -> None:
     print_table(["pairs", "number", "share", "first"], rows)
 
 
-def _lines() -> Iterator[str]:
-    """The lines of standard input."""
+def _lines(path: str) -> Iterator[str]:
+    """The lines of a file, or of standard input."""
+    if path != "-":
+        yield from read_text(path)
+        return
     for number, line in enumerate(sys.stdin.buffer, start=1):
         yield _decode(line, number).rstrip("\r\n")
 
@@ -110,13 +110,29 @@ def _decode(line: bytes, number: int) -> str:
         raise InputError(f"-:{number}: expected UTF-8 text, found {found}", "-", number) from None
 
 
-def _filter(change: Callable[[list[str]], Sequence[str]]) -> None:
-    """Standard input to standard output, some lines at a time."""
-    lines = _lines()
-    out = sys.stdout
-    while chunk := list(islice(lines, _CHUNK)):
-        out.write("".join(f"{line}\n" for line in change(chunk)))
-    out.flush()
+def _filter(change: Callable[[list[str]], Sequence[str]], text: str = "-", out: str = "-") -> None:
+    """Lines in, lines out, some at a time."""
+    lines = _lines(text)
+    with nullcontext() if out == "-" else Lines(out) as writer:
+        while chunk := list(islice(lines, _CHUNK)):
+            if writer is None:
+                sys.stdout.write("".join(f"{line}\n" for line in change(chunk)))
+            else:
+                for line in change(chunk):
+                    writer.write(line)
+    sys.stdout.flush()
+
+
+def _before(text: str, out: str) -> Prepared:
+    """What was done to the text of a file before; it cannot be its own output."""
+    if out != "-" and text != "-" and os.path.realpath(text) == os.path.realpath(out):
+        raise OptionError("--text and --out are the same file: name another")
+    return (Prepared.of(text) if text != "-" else None) or Prepared()
+
+
+_text = text_option("Plain text, a sentence a line.", required=False, default="-")
+_words = text_option("Tokenised text, a sentence a line.", required=False, default="-")
+_out = out_option("Where the result goes; what was done is noted beside the file, for `train`.", default="-")
 
 
 _language = click.option(
@@ -128,23 +144,32 @@ _tokenizer = click.option(
     show_default=True,
     type=Named("tokenizer"),
     metavar="NAME",
-    help="Tokeniser: moses, char, jieba, fugashi or your own.",
+    help="Tokeniser: unicode, moses, char, jieba, fugashi or your own.",
 )
 _factored = takes(corpus.Options, into="about", only=["factored"])
 
 
 @click.command(cls=Command)
+@_text
+@_out
 @_language
 @_tokenizer
 @takes(corpus.Options, into="about", only=["normalise"])
-def tokenize(language: str, tokenizer: str, about: dict[str, Any]) -> None:
-    """Tokenise standard input: tokens are separated by spaces.
+def tokenize(text: str, out: str, language: str, tokenizer: str, about: dict[str, Any]) -> None:
+    """Tokenise text: tokens are separated by spaces.
 
     \b
     dragoman tokenize --language de < raw.de > train.de
+    dragoman tokenize --language de --text raw.de --out train.de
+
+    With --out, what was done is noted beside the output (train.de.prep.toml), and `dragoman train` takes it up.
     """
-    chosen, form = make(tokenizer, language), made(corpus.Options, about).normalise
-    _filter(lambda lines: chosen.tokenize(corpus.normalise(lines, form).to_list()))
+    before, form = _before(text, out), made(corpus.Options, about).normalise
+    if before.tokenizer != "none":
+        raise OptionError(f"{text}: was tokenised with {before.tokenizer}")
+    chosen = make(tokenizer, language)
+    _filter(lambda lines: chosen.tokenize(corpus.normalise(lines, form).to_list()), text, out)
+    replace(before, language=language, tokenizer=tokenizer, normalise=form).note(out)
 
 
 @click.command(cls=Command)
@@ -181,12 +206,17 @@ def train(text: tuple[str, ...], model: str, about: dict[str, Any]) -> None:
 
 
 @truecase.command(cls=Command)
+@_words
+@_out
 @model_option("A model of `dragoman truecase train`, or Moses'.", required=True)
 @_factored
-def apply(model: str, about: dict[str, Any]) -> None:
-    """Truecase tokenised standard input."""
-    truecaser = corpus.Truecaser.load(model)
-    _filter(lambda lines: truecaser.apply(lines, **about).to_list())
+def apply(text: str, out: str, model: str, about: dict[str, Any]) -> None:
+    """Truecase tokenised text. With --out, this is noted beside the output, as `dragoman tokenize` does."""
+    before, truecaser = _before(text, out), corpus.Truecaser.load(model)
+    if before.case != "keep":
+        raise OptionError(f"{text}: has case {before.case} already")
+    _filter(lambda lines: truecaser.apply(lines, **about).to_list(), text, out)
+    replace(before, case="truecase", truecaser=model, factored=about.get("factored", before.factored)).note(out)
 
 
 @truecase.command(cls=Command)

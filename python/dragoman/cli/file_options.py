@@ -7,10 +7,14 @@ from typing import Any, TypeVar
 
 import click
 
+from dragoman.bitext import Bitext, Files, named
 from dragoman.cli.declared import Named, takes
 from dragoman.common import Threaded
+from dragoman.errors import OptionError
 
 __all__ = [
+    "bitext_options",
+    "bitexts",
     "features_option",
     "limit_option",
     "mbr_option",
@@ -45,6 +49,52 @@ def src_option(help: str = _SOURCE, *, required: bool = True, several: bool = Fa
 def tgt_option(help: str = _TARGET, *, required: bool = True, several: bool = False) -> Callable[[F], F]:
     """The target side of a bitext."""
     return click.option("--tgt", required=required, multiple=several, metavar=_metavar("FILE", several), help=help)
+
+
+def bitext_options(command: F) -> F:
+    """Files with both sides."""
+    for add in (
+        click.option(
+            "--columns",
+            nargs=2,
+            type=click.IntRange(min=1),
+            metavar="SRC TGT",
+            help="TSV columns, from 1.  [default: 1 2]",
+        ),
+        click.option(
+            "--fields",
+            nargs=2,
+            metavar="SRC TGT",
+            help="JSON fields with both sides; translation.de goes inside.  [default: the languages, else source "
+            "target]",
+        ),
+        click.option(
+            "--bitext",
+            "bitext",
+            multiple=True,
+            metavar="FILE...",
+            help="Files with both sides: TMX, XLIFF, JSONL or TSV; or how the names of two files begin: corpus, for "
+            "corpus.de and corpus.en, with --languages de en.",
+        ),
+    ):
+        command = add(command)
+    return command
+
+
+def bitexts(options: dict[str, Any], languages: tuple[str, str]) -> list[Files | Bitext]:
+    """What --src, --tgt and --bitext name."""
+    sources, targets = options["src"], options["tgt"]
+    if len(sources) != len(targets):
+        raise OptionError(f"expected a --tgt file for each --src file, found {len(sources)} and {len(targets)}")
+    inputs: list[Files | Bitext] = [Files(s, t) for s, t in zip(sources, targets, strict=True)]
+    columns, fields = options["columns"], options["fields"]
+    for one in named(options["bitext"], languages):
+        form = one.form if isinstance(one, Bitext) and (columns or fields) else ""
+        sides = fields if form == "jsonl" else (str(columns[0]), str(columns[1])) if form == "tsv" and columns else None
+        inputs.append(Bitext(one.path, sides or None) if isinstance(one, Bitext) else one)
+    if not inputs:
+        raise OptionError("expected --bitext, or --src and --tgt")
+    return inputs
 
 
 def out_option(help: str, *, default: str | None = None, metavar: str = "FILE") -> Callable[[F], F]:

@@ -9,7 +9,8 @@ import click
 
 from dragoman.cli.arguments import Command, as_json
 from dragoman.cli.declared import takes
-from dragoman.cli.file_options import out_option, overwrite_option, src_option, tgt_option
+from dragoman.cli.file_options import bitext_options, bitexts, out_option, overwrite_option, src_option, tgt_option
+from dragoman.cli.messages import messages
 from dragoman.cli.progress import tasks
 from dragoman.cli.show import print_json, print_table
 from dragoman.training import Options, Trained
@@ -19,25 +20,35 @@ __all__ = ["train"]
 
 
 @click.command(cls=Command, was={"--fresh": "--overwrite"})
-@src_option("Source text, one sentence a line.")
-@tgt_option("Target text, line by line its translation.")
+@src_option("Source text, a sentence a line.", required=False, several=True)
+@tgt_option("Target text, a file for each of --src.", required=False, several=True)
+@bitext_options
 @out_option("The model to make.", metavar="FOLDER")
 @overwrite_option("Replace the model, or the beginning of one, that --out holds.")
 @takes(Options, into="options")
 @as_json
-def train(src: str, tgt: str, out: str, overwrite: bool, options: dict[str, Any], as_json: bool) -> None:
+def train(out: str, overwrite: bool, options: dict[str, Any], as_json: bool, **given: Any) -> None:
     """Train a model: clean, align, extract rules, estimate a language model, find word classes.
 
     \b
-    dragoman train --src train.de --tgt train.en --out model
-    dragoman train --src train.de.gz --tgt train.en.gz --tokenizer moses --languages de en --case truecase --out model
+    dragoman train --bitext memory.tmx --out model
+    dragoman train --src train.de.gz --tgt train.en.gz --languages de en --exclude test.de --out model
+    dragoman train --src train.tok.de --tgt train.tok.en --tokenized --out model
+
+    Plain text is tokenised and truecased, and `translate` does the same to its input and undoes it in its output.
+    Text that was tokenised before, and not by `dragoman clean` or `tokenize --out`, needs --tokenized.
 
     A run that was interrupted goes on with the step it was in when the same command is given again. --overwrite
     starts anew; a model that is there stays until the new one is ready.
     """
     with tasks() as progress:
-        trained = run(src, tgt, out, overwrite=overwrite, progress=progress, **options)
+        inputs = bitexts(given, tuple(options.get("languages", ("", ""))))
+        trained = run(out=out, bitext=inputs, overwrite=overwrite, progress=progress, say=_say, **options)
     _show(trained, as_json)
+
+
+def _say(level: str, text: str) -> None:
+    (messages.warning if level == "warning" else messages.note)(text)
 
 
 def _show(trained: Trained, as_json: bool) -> None:

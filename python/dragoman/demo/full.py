@@ -47,7 +47,9 @@ class Step:
     commands: Sequence[Sequence[str]]
 
 
-_TRAIN = "train --src {folder}/train.de --tgt {folder}/train.en --order 4 --classes none --out {folder}/model"
+_TRAIN = (
+    "train --src {folder}/train.de --tgt {folder}/train.en --tokenized --order 4 --classes none --out {folder}/model"
+)
 _TUNE = (
     "tune --model {folder}/model --src {folder}/tune.de --refs {folder}/tune.en --held-out {folder}/dev.de "
     "--held-out-refs {folder}/dev.en --stack-size 100 --pop-limit 100 "

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shutil
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from os import PathLike
@@ -17,10 +19,12 @@ from typing import Any, Literal
 from dragoman import alignment, corpus, lm, maxent, rules, toml, word_classes
 from dragoman._core import VERSION
 from dragoman.alignment import Links
+from dragoman.bitext import Bitext, Files, Resolved, named, resolve
 from dragoman.common import Seeded, Sorting
 from dragoman.eflomal import align_with_eflomal
 from dragoman.errors import InputError, OptionError
 from dragoman.files import read_parallel, write_bytes, write_text
+from dragoman.looks import Looks, look
 from dragoman.model import MANIFEST, REPORT, WEIGHTS, Model, Part, file_hash, seal
 from dragoman.options import check, group, made, option, plain
 from dragoman.training.steps import Made, Step, Workshop
@@ -32,15 +36,20 @@ STEPS = ("clean", "align", "rules", "lm", "classes")
 _COUNTS = "rules.counts"
 _MAXENT_CLASSES = 50
 
+_FIRST, _SAMPLE = 10_000, 2_000
+"""Pairs at the beginning of a text, and how many of them are looked at."""
 _SOURCE, _TARGET, _LINKS = "clean.source", "clean.target", "links"
 _CASES = ("source.cases", "target.cases")
+
+
+_AUTO = corpus.Options(tokenizer="auto", case="auto")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options(Seeded, Sorting):
     """How a model is trained: the options of all steps. `Options.of` takes them by their names in the whole."""
 
-    corpus: corpus.Options = group(corpus.Options, section="Text")
+    corpus: corpus.Options = group(corpus.Options, defaults={"tokenizer": "auto", "case": "auto"}, section="Text")
     alignments: str | None = option(
         None,
         help="Word links (0-0 1-2) from elsewhere, for the lines of the bitext. Nothing is cleaned then, so that lines "
@@ -99,7 +108,7 @@ class Options(Seeded, Sorting):
 
     def __post_init__(self) -> None:
         check(self)
-        if self.alignments and self.corpus != corpus.Options():
+        if self.alignments and replace(self.corpus, tokenized=False, languages=("", "")) != _AUTO:
             raise OptionError("text with alignments from elsewhere is taken as it is: no tokeniser, case or exclusion")
         if len(set(self.reordering)) < len(self.reordering):
             raise OptionError(f"reordering has a model twice: {' '.join(self.reordering)}")
@@ -122,57 +131,174 @@ class Trained:
 
     model: Model
     steps: Sequence[Step]
+    warnings: Sequence[str] = ()
+    """What about the text looked wrong."""
 
 
+Say = Callable[[str, str], None]
+"""Called with `note` or `warning`, and a sentence for people."""
+Texts = str | PathLike[str] | Sequence[str | PathLike[str]]
 Progress = Callable[[str, int, int], None]
 """Called with the name of a step, how much is done, and how much there is (0: not known)."""
 
 
 def train(
-    source: str | PathLike[str],
-    target: str | PathLike[str],
-    out: str | PathLike[str],
+    source: Texts | None = None,
+    target: Texts | None = None,
+    out: str | PathLike[str] | None = None,
     options: Options | None = None,
     *,
+    bitext: Texts | Files | Bitext | Sequence[Files | Bitext] = (),
     overwrite: bool = False,
     progress: Progress | None = None,
+    say: Say | None = None,
     **changes: Any,
 ) -> Trained:
-    """Train a model on two parallel files and write it to a folder.
+    """Train a model on bitexts and write it to a folder.
 
-        train("a.de", "a.en", "model", tokenizer="moses", languages=("de", "en"), max_phrase_length=5)
+        train("memory.tmx", out="model")
+        train("a.de", "a.en", "model", languages=("de", "en"), max_phrase_length=5)
+        train(bitext=["memory.tmx", "more.tsv.gz"], languages=("de", "en"), out="model")
+        train("a.tok.de", "a.tok.en", "model", tokenized=True)
+
+    Both sides may be several files. A file with both sides is TMX, XLIFF, JSONL or TSV. Plain text is tokenised and
+    truecased, and the model does the same to what it translates; `tokenized` says that this was done before. What
+    `clean` and `tokenize` noted beside their output is taken up.
 
     `changes` are options by the names that `dragoman train` has. A folder that holds the beginning of the same run, by
     its inputs and options, is continued; a model that the same run made is given back. Anything else is refused, unless
-    `overwrite` replaces a model or the beginning of one.
+    `overwrite` replaces a model or the beginning of one. `say` is called before the work begins with what people should
+    know of the text; without it, warnings are Python's.
     """
     if "fresh" in changes:
         raise OptionError("`fresh` is called `overwrite` now")
+    if out is None:
+        raise OptionError("name the folder of the model: out")
     o, folder = made(Options, changes, base=options), Path(out)
-    inputs = _inputs(Path(source), Path(target), o)
-    key = _key(inputs, o)
+    plan = _planned(_given(source, target, bitext, o.corpus.languages), o)
+    o = replace(o, corpus=plan.settled.options) if not o.alignments else o
+    inputs = _hashes(plan, o)
+    key = _key(inputs, o, plan.text)
     there = _made(folder)
     if there is not None and there.get("made", {}).get("run") == key and not overwrite:
         return _again(folder)
     if not overwrite or there is None:
         _refuse(folder, there is not None)
+    _tell(plan, say)
     with Workshop(folder, key, old=_files(there), overwrite=overwrite) as shop:
-        run = _Run((Path(source), Path(target)), shop.work, o, progress or (lambda _n, _d, _t: None))
+        run = _Run(plan, shop.work, o, progress or (lambda _n, _d, _t: None))
         for name in (*STEPS, *(["maxent"] if "maxent" in o.reordering else [])):
             shop.step(name, lambda name=name: run.step(name))  # type: ignore[misc]
         files = [file for step in shop.steps for file in step.files if file not in {_SOURCE, _TARGET, _LINKS, _COUNTS}]
         shop.move_up(files)
         report = {"steps": [asdict(step) for step in shop.steps]}
         write_bytes(folder / REPORT, json.dumps(report, indent=1).encode())
-        model = _seal(folder, o, files, {"run": key, "inputs": inputs, "options": _settings(o)})
-    return Trained(model, shop.steps)
+        model = _seal(folder, o, plan.text, files, {"run": key, "inputs": inputs, "options": _settings(o)})
+    return Trained(model, shop.steps, plan.warnings)
 
 
-def _inputs(source: Path, target: Path, o: Options) -> dict[str, str]:
+def _given(source: Any, target: Any, bitext: Any, languages: tuple[str, str]) -> list[Files | Bitext]:
+    """All inputs in order; a first argument alone is a file with both sides."""
+    if source is not None and target is None:
+        if bitext:
+            raise OptionError("expected a target file for each source file, or files with both sides")
+        source, bitext = None, source
+    sources, targets, both = _several(source), _several(target), _several(bitext)
+    if len(sources) != len(targets):
+        raise OptionError(f"expected a target file for each source file, found {len(sources)} and {len(targets)}")
+    inputs: list[Files | Bitext] = [Files(s, t) for s, t in zip(sources, targets, strict=True)]
+    for one in both:
+        inputs += [one] if isinstance(one, (Files, Bitext)) else named([one], languages)
+    return inputs
+
+
+def _several(given: Any) -> list[Any]:
+    return [] if given is None else [given] if isinstance(given, (str, PathLike, Files, Bitext)) else list(given)
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """What is read, what is done to it, and what the model's text is then."""
+
+    found: Resolved
+    settled: corpus.Settled
+    prepared: bool
+    """Whether the text had been prepared before."""
+    text: dict[str, Any]
+    """What `dragoman.preprocess.Preparation` reads."""
+    warnings: Sequence[str]
+
+
+def _planned(inputs: Sequence[Files | Bitext], o: Options) -> _Plan:
+    for path in [path for each in inputs for path in each.paths]:
+        if not Path(path).is_file():
+            raise InputError(f"{path}: no such file", path)
+    if o.alignments and (len(inputs) != 1 or not isinstance(inputs[0], Files)):
+        raise OptionError("word links are for the lines of two parallel files: name these with --src and --tgt")
+    found = resolve(inputs, o.corpus.languages)
+    seen: list[Looks] = []
+
+    def looks() -> tuple[Looks, Looks]:
+        if not seen:
+            sides = found.sample(_FIRST, skip=o.corpus.invalid == "skip")
+            seen.extend(look(side.to_list()[:: max(1, len(side) // _SAMPLE)]) for side in sides)
+        return seen[0], seen[1]
+
+    before = corpus.before(found.inputs)
+    # Links are for the words that are there.
+    cleaning = replace(o.corpus, languages=found.languages, tokenized=o.corpus.tokenized or bool(o.alignments))
+    settled = corpus.settle(cleaning, before, looks)
+    text = {} if o.alignments and before is None else dict(settled.text)
+    if text.get("case") == "truecase":
+        text["truecasers"] = list(_CASES)
+    return _Plan(found, settled, before is not None, text, _doubts(settled, before is not None, looks(), found))
+
+
+def _doubts(settled: corpus.Settled, prepared: bool, looks: tuple[Looks, Looks], found: Resolved) -> list[str]:
+    """What about a text looks as if it were not what the options say."""
+    if prepared:
+        return []
+    o, told = settled.options, []
+
+    def which(true: Callable[[int], bool]) -> str:
+        names = found.inputs[0].paths[0], found.inputs[0].paths[-1]
+        sides = [side for side in (0, 1) if true(side)]
+        if not sides:
+            return ""
+        if names[0] == names[1]:
+            return names[0] if len(sides) == 2 else f"the {('source', 'target')[sides[0]]} side of {names[0]}"
+        return " and ".join(names[side] for side in sides)
+
+    if where := which(lambda side: o.tokenizers[side] != "none" and looks[side].tokenised is True):
+        told.append(f"{where}: looks tokenised already, and would be tokenised once more; if it is, use --tokenized")
+    if where := which(lambda side: o.tokenizers[side] == "none" and not o.factored and looks[side].tokenised is False):
+        told.append(f"{where}: looks like plain text, and no tokeniser is on; --tokenizer unicode is one")
+    if where := which(lambda side: o.case == "truecase" and looks[side].lowered):
+        told.append(
+            f"{where}: has no capitals, so that there is nothing to truecase; --case keep leaves letters as they are"
+        )
+    if where := which(lambda side: o.case == "truecase" and looks[side].truecased):
+        told.append(f"{where}: looks truecased already; if it is, use --case keep")
+    return told
+
+
+def _tell(plan: _Plan, say: Say | None) -> None:
+    for note in plan.found.notes:
+        if say is not None:
+            say("note", note)
+    for text in plan.warnings:
+        if say is None:
+            warnings.warn(text, stacklevel=3)
+        else:
+            say("warning", text)
+
+
+def _hashes(plan: _Plan, o: Options) -> dict[str, str]:
     """The hash of every file that is read."""
-    more = map(Path, [*o.corpus.exclude, *o.lm_text, *([o.alignments] if o.alignments else [])])
+    cases = [side.truecaser for side in plan.settled.sides if side.truecaser]
+    more = [*o.corpus.exclude, *o.lm_text, *([o.alignments] if o.alignments else []), *cases]
     inputs = {}
-    for path in (source, target, *more):
+    for path in map(Path, [*plan.found.paths, *more]):
         if not path.is_file():
             raise InputError(f"{path}: no such file", str(path))
         inputs[str(path)] = file_hash(path)
@@ -185,9 +311,9 @@ def _settings(o: Options) -> dict[str, Any]:
     return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
 
 
-def _key(inputs: dict[str, str], o: Options) -> str:
+def _key(inputs: dict[str, str], o: Options, text: dict[str, Any]) -> str:
     """Equal for runs that would make the same model."""
-    whole = json.dumps([VERSION, list(inputs.values()), _settings(o)], sort_keys=True)
+    whole = json.dumps([VERSION, list(inputs.values()), _settings(o), text], sort_keys=True)
     return hashlib.blake2b(whole.encode(), digest_size=16).hexdigest()
 
 
@@ -225,8 +351,8 @@ def _again(folder: Path) -> Trained:
 class _Run:
     """The steps of a training run, which make their files in the folder `work`."""
 
-    def __init__(self, given: tuple[Path, Path], work: Path, options: Options, progress: Progress) -> None:
-        self.given, self.work, self.options, self.progress = given, work, options, progress
+    def __init__(self, plan: _Plan, work: Path, options: Options, progress: Progress) -> None:
+        self.plan, self.work, self.options, self.progress = plan, work, options, progress
 
     def step(self, name: str) -> Made:
         """Makes the files of a step."""
@@ -237,13 +363,15 @@ class _Run:
     @property
     def _sides(self) -> tuple[Path, Path]:
         """The text that all steps after cleaning read."""
-        return self.given if self.options.alignments else (self.work / _SOURCE, self.work / _TARGET)
+        if self.options.alignments:
+            source, target = self.plan.found.paths
+            return Path(source), Path(target)
+        return self.work / _SOURCE, self.work / _TARGET
 
     def _clean(self) -> Made:
+        cases = self._cases()
         if self.options.alignments:
-            return [], {}
-        o = self.options.corpus
-        cases = _CASES if o.case == "truecase" else ()
+            return cases, {}
         count = 0
 
         def tick(pairs: int) -> None:
@@ -251,17 +379,20 @@ class _Run:
             count += pairs
             self.progress("clean", count, 0)
 
-        report = corpus.clean(
-            [corpus.Files(*self.given)],
-            self._sides,
-            o,
-            truecasers=(self.work / _CASES[0], self.work / _CASES[1]),
-            progress=tick,
-        )
-        if not report.kept:
-            name, why = str(self.given[0]), ", ".join(f"{count} {why}" for why, count in report.dropped.items())
-            raise InputError(f"{name}: no sentence pair is left after cleaning; dropped: {why or 'none'}", name)
+        models = (self.work / _CASES[0], self.work / _CASES[1])
+        settled = self.plan.settled
+        report, _ = corpus.run_cleaning(self.plan.found, self._sides, settled, truecasers=models, progress=tick)
+        if settled.options.case == "truecase":
+            cases = list(_CASES)
         return [_SOURCE, _TARGET, *cases], report.to_dict()
+
+    def _cases(self) -> list[str]:
+        """The truecasers of text that was truecased before go into the model."""
+        made = [(name, side.truecaser) for name, side in zip(_CASES, self.plan.settled.sides, strict=True)]
+        for name, file in made:
+            if file:
+                shutil.copyfile(file, self.work / name)
+        return [name for name, file in made if file]
 
     def _align(self) -> Made:
         o = self.options
@@ -298,7 +429,8 @@ class _Run:
             memory=o.memory,
         )
         if not report.rules:
-            raise InputError(f"{self.given[0]}: no rule could be extracted from this text", str(self.given[0]))
+            first = self.plan.found.paths[0]
+            raise InputError(f"{first}: no rule could be extracted from this text", first)
         return [out], asdict(report)
 
     def _lm(self) -> Made:
@@ -343,10 +475,9 @@ class _Run:
         return ["rules"], asdict(report)
 
 
-def _seal(folder: Path, o: Options, files: Sequence[str], made: dict[str, Any]) -> Model:
+def _seal(folder: Path, o: Options, text: dict[str, Any], files: Sequence[str], made: dict[str, Any]) -> Model:
     """Describes the model: features and start weights, and how text is prepared for it."""
     parts, weights = _features(o.reordering)
-    text = {} if o.alignments else _text(o.corpus)
     for left in folder.glob(".*.partial"):  # by a run that was killed right here
         left.unlink()
     return seal(
@@ -359,13 +490,6 @@ def _seal(folder: Path, o: Options, files: Sequence[str], made: dict[str, Any]) 
         made=made,
         extra=files,
     )
-
-
-def _text(o: corpus.Options) -> dict[str, Any]:
-    """What `dragoman.preprocess.Preparation` reads."""
-    about = {"languages": o.languages, "tokenizers": o._tokenizers, "normalise": o.normalise, "case": o.case}
-    cases = {"truecasers": list(_CASES)} if o.case == "truecase" else {}
-    return {**about, **cases, "bars": "keep" if o.factored else o.bars, "factored": o.factored}
 
 
 def _features(reordering: Sequence[str]) -> tuple[list[Part], dict[str, float]]:

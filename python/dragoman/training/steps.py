@@ -11,6 +11,7 @@ import fcntl
 import json
 import resource
 import shutil
+import sys
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -104,7 +105,9 @@ class Workshop:
         if found is not None and found["key"] == self._key and not self._overwrite:
             self._state = found
             return
-        if found is not None and not self._overwrite:
+        # A run that failed or was killed in its first step left nothing that is worth keeping.
+        useful = found is not None and (found["moving"] or any(step["files"] for step in found["steps"].values()))
+        if useful and not self._overwrite:
             raise InputError(
                 f"{self.out}: holds the beginning of a run with other inputs or options; use --overwrite to throw it"
                 " away, or another folder",
@@ -187,4 +190,5 @@ def _peak() -> int:
         status = Path("/proc/self/status").read_text(encoding="ascii")
         return 1024 * int(status.split("VmHWM:")[1].split()[0])
     except (OSError, IndexError):
-        return 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        # Kilobytes, but bytes on macOS.
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)

@@ -2,8 +2,9 @@
 
 use super::sort::Sorter;
 use super::{Options, Report};
-use crate::words::{BOS, EOS, SPECIAL, controls, words};
+use crate::words::{BOS, EOS, SPECIAL};
 use dragoman_base::io::Lines;
+use dragoman_base::words::{controls, words};
 use dragoman_base::{Error, Names, Result};
 
 /// Counts the n-grams of the highest order, each sentence begun with as many `<s>` as it takes.

@@ -1,9 +1,8 @@
 //! Reading sentence pairs and their links, line by line from three files, in chunks that are worked on in parallel.
 
 use super::{Options, Report};
-use crate::words;
 use dragoman_base::io::Lines;
-use dragoman_base::{Error, Names, Result};
+use dragoman_base::{Error, Names, Result, words};
 use std::ops::Range;
 
 /// Words and links of some sentence pairs in flat arrays.
