@@ -302,7 +302,7 @@ def test_cut_offs(made: tuple[Path, Table], tmp_path: Path) -> None:
         ("pt:min_count=-1", "at least 0"),
         ("sparse-hrm:words=0,classes=0", "expected words or different numbers"),
         ("sparse-hrm:words=2,classes=3+3", "expected words or different numbers"),
-        ("sparse-hrm:words=2,classes=x", "numbers like 50+20"),
+        ("sparse-hrm:words=2,classes=x", "classes must be a whole number of at least 0, found `x`"),
         ("pb:classes=9", "has no target.9.classes; it has source.2.classes"),
         ("pb:classes=2,tb:min_count=1", "unknown option `min_count`"),
     ],

@@ -37,6 +37,7 @@ EXCEPTIONS = {
     "--held-out": "counts from other text; text that chooses the step",
     "--nbest-size": "candidates to tune on, 100; to look at, 1",
     "--metric": "several; one",
+    "--tokenized": "of the text to train on; of what is translated",
 }
 """Options of one name that mean different things, or have different defaults for a reason."""
 

@@ -151,8 +151,8 @@ pub fn language_fits(asked: &str, found: &str) -> bool {
 
 /// The words of a line, as everything but the metrics counts them.
 #[pyfunction]
-pub fn words(line: &str) -> Vec<&str> {
-    dragoman_base::words(line).collect()
+pub fn words(line: Text) -> Vec<String> {
+    dragoman_base::words(&line).map(ToOwned::to_owned).collect()
 }
 
 /// The forms of words inside sentences.
