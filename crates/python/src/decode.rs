@@ -13,7 +13,7 @@ use dragoman_decode::search::{Graph, Limits, Ready};
 use dragoman_decode::{
     Choice, Forced, Input, Lattice, Phrase, Settings, System, Translation, Weights, markup, search, translate,
 };
-use dragoman_stream::{Lost, Stream, in_turn, pools};
+use dragoman_stream::{Lost, Stream, pools};
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -110,8 +110,6 @@ pub struct NativeSystem {
     pub(crate) inner: Arc<System>,
     /// Sentences that were searched so far, for those who wait.
     searched: AtomicUsize,
-    /// Whether some of its features are in Python.
-    asks_python: bool,
 }
 
 /// Weights that are ready for a system; made once, used for many sentences.
@@ -178,14 +176,13 @@ impl NativeSystem {
     ) -> PyResult<Self> {
         let parts: Vec<Part> =
             parts.0.into_iter().map(|(kind, name, options)| Part { kind, name, options }).collect();
-        let asks_python = !rules.0.is_empty();
         let inner = Arc::new(
             threads::run(py, || {
                 System::open_with(&tables, &parts, |to| own::add(rules.0, states.0, tables.len(), to))
             })
             .map_err(to_py)?,
         );
-        Ok(Self { inner, searched: AtomicUsize::new(0), asks_python })
+        Ok(Self { inner, searched: AtomicUsize::new(0) })
     }
 
     /// Sentences that were searched so far, those of calls under way among them.
@@ -387,15 +384,11 @@ impl NativeSystem {
         count: usize,
         one: impl Fn(usize) -> Result<T> + Sync,
     ) -> Result<Vec<T>> {
-        let run = || {
-            pools::each(threads, count, |i| {
-                let made = one(i);
-                self.searched.fetch_add(1, Ordering::Relaxed);
-                made
-            })
-        };
-        // Features in Python may wait for each other, and only one of them runs at a time anyway.
-        if count == 1 && !self.asks_python { in_turn(run) } else { run() }
+        pools::each(threads, count, |i| {
+            let made = one(i);
+            self.searched.fetch_add(1, Ordering::Relaxed);
+            made
+        })
     }
 }
 

@@ -2,7 +2,5 @@
 
 mod ordered;
 pub mod pools;
-mod turns;
 
 pub use ordered::{Lost, Stream};
-pub use turns::in_turn;
