@@ -60,7 +60,8 @@ def _noting(make: Callable[..., Any]) -> Callable[..., Any]:
 
     def option(*names: str, **about: Any) -> Callable[[Any], Any]:
         caller = sys._getframe(1)
-        place = f"{Path(caller.f_code.co_filename).relative_to(ROOT / 'python')}:{caller.f_lineno}"
+        file = Path(caller.f_code.co_filename)  # of the package, wherever it is installed
+        place = f"{'/'.join(file.parts[file.parts.index('cli') - 1 :])}:{caller.f_lineno}"
         decorate = make(*names, **about)
 
         def add(function: Any) -> Any:
