@@ -27,7 +27,7 @@ class Bleu(TokenizedForm):
     """
 
     tokenize: str = option(
-        "13a", help="`13a`, `none` (split at blanks), `intl`, `zh`, `char`, or one of sacreBLEU's if that is installed."
+        "13a", help="`13a`, `none` (split at spaces), `intl`, `zh`, `char`, or one of sacreBLEU's if that is installed."
     )
     lowercase: bool = option(False, help="Compare without case.")
     smooth: Literal["none", "exp", "floor", "add-k", "add-all"] = option(

@@ -22,7 +22,7 @@ class Chrf(NativeForm):
     word_order: int = option(0, help="The longest n-grams of words; 2 makes it chrF++.", min=0, max=100)
     beta: int = option(2, help="Recall counts beta times as much as precision.", min=1)
     lowercase: bool = option(False, help="Compare without case.")
-    whitespace: bool = option(False, help="Let blanks be part of character n-grams.")
+    whitespace: bool = option(False, help="Let spaces be part of character n-grams.")
     eps_smoothing: bool = option(
         False, help="Smooth as NLTK and Moses do, instead of averaging over the orders that occur."
     )
