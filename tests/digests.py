@@ -43,16 +43,16 @@ MODEL = [
     ("lattice-mira", []),
     ("lattice-mira:keep=1", ["--features", "pt,al"]),
     ("mira", []),
-    ("mira", ["--shards", "3", "--features", "pt"]),
-    ("mira:gain=background", ["--mode", "online"]),
+    ("mira:shards=3", ["--features", "pt"]),
+    ("mira:gain=background,mode=online", []),
     ("mira:space=lattice,oracle=mb", []),
-    ("mira:gain=sentence", ["--mode", "batch"]),
+    ("mira:gain=sentence,mode=batch", []),
     ("adagrad", []),
     ("adagrad:rate=0.1,l1=0.001,batch=7", ["--features", "pt,al,lo", "--held-out", "0.25"]),
-    ("adagrad:average=true,min_count=2", ["--features", "pt", "--stale", "0", "--fix", "LM"]),
-    ("adagrad:updater=arow", ["--stale", "1"]),
+    ("adagrad:average=true,min_count=2,stale=0", ["--features", "pt", "--fix", "LM"]),
+    ("adagrad:updater=arow,stale=1", []),
     ("adagrad:updater=passive-aggressive,objective=hope-fear", ["--features", "pt"]),
-    ("adagrad:epochs=4", ["--mode", "batch"]),
+    ("adagrad:epochs=4,mode=batch", []),
     ("samplerank:chains=3,samples=40,burn_in=20", []),
     ("samplerank:chains=2,samples=40,burn_in=20,oracle=hope,rate=0", ["--features", "pt"]),
 ]
@@ -108,7 +108,7 @@ def main() -> None:
     out.mkdir()
     lists = ["tune", "--nbest", str(work / "list.nbest"), "--refs", str(work / "dev.en"), "-m", "bleu:tokenize=none"]
     text = ["--src", str(work / "dev.de"), "--refs", str(work / "dev.en"), "--tokenized"]
-    model = ["tune", "--model", str(work / "model"), *text, "--epochs", "3", "--size", "50", "--seed", "3"]
+    model = ["tune", "--model", str(work / "model"), *text, "--epochs", "3", "--nbest-size", "50", "--seed", "3"]
     jobs = [(f"lists {t}", [*lists, "--tuner", t, "--held-out", "0.2"], "w.toml", "w.toml") for t in LISTS]
     jobs += [(f"model {t} {' '.join(more)}".strip(), [*model, "--tuner", t, *more], "t", "t/weights.toml")
              for t, more in MODEL]  # fmt: skip
