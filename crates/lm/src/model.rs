@@ -8,6 +8,7 @@ use crate::table::{
 use crate::words::{BOS, SPECIAL};
 use dragoman_base::io::Output;
 use dragoman_base::{Error, Result};
+use rayon::prelude::*;
 use std::fs::File;
 use std::io::Read;
 
@@ -215,6 +216,61 @@ impl Model {
         match &self.table {
             Table::Hash(table) => table.step(state.0, word),
             Table::Compact(table) => table.step(state.0, word),
+        }
+    }
+
+    /// Number of nodes.
+    pub(crate) fn nodes(&self) -> usize {
+        self.starts[self.starts.len() - 1] as usize
+    }
+
+    /// Number of words of a node.
+    pub(crate) fn length(&self, node: State) -> usize {
+        self.starts[1..].iter().take_while(|&&start| start <= node.0).count()
+    }
+
+    /// Back-off weight of a node, and the longest ending that is a node.
+    #[inline]
+    pub(crate) fn fall(&self, node: State) -> (f32, State) {
+        let (backoff, suffix) = match &self.table {
+            Table::Hash(table) => table.fall(node.0),
+            Table::Compact(table) => table.fall(node.0),
+        };
+        (backoff, State(suffix))
+    }
+
+    /// The place of the n-gram of a node (not that of the empty context) and a word, if there is one.
+    pub(crate) fn edge(&self, node: State, word: u32) -> Option<usize> {
+        match &self.table {
+            Table::Hash(table) => table.edge(node.0, word).map(|(place, _, _)| place),
+            Table::Compact(table) => table.edge(node.0, word),
+        }
+    }
+
+    /// Places that n-grams of two words and more may have.
+    pub(crate) fn edge_places(&self) -> usize {
+        match &self.table {
+            Table::Hash(table) => table.places(),
+            Table::Compact(table) => table.places(),
+        }
+    }
+
+    /// Calls `take` with node, word and next node of every n-gram of two words and more, on all cores.
+    pub(crate) fn each_edge(&self, take: impl Fn(State, u32, State) + Sync) {
+        match &self.table {
+            Table::Hash(table) => {
+                (0..table.places()).into_par_iter().with_min_len(1 << 14).for_each(|place| {
+                    if let Some((node, word, next)) = table.at(place) {
+                        take(State(node), word, State(next));
+                    }
+                });
+            }
+            Table::Compact(table) => {
+                let nodes = self.starts[self.starts.len() - 1];
+                (1..nodes).into_par_iter().with_min_len(1 << 12).for_each(|node| {
+                    table.each(node, |word, next| take(State(node), word, State(next)));
+                });
+            }
         }
     }
 

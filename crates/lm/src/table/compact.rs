@@ -242,6 +242,50 @@ impl<'a> Compact<'a> {
         None
     }
 
+    /// Places that edges have.
+    pub fn places(&self) -> usize {
+        let nodes = word(self.starts, self.starts.len() / 4 - 1) as usize;
+        self.first_edge(nodes)
+    }
+
+    /// Where the edges of a node begin.
+    fn first_edge(&self, node: usize) -> usize {
+        let Widths { code, node: node_bits, edge, .. } = self.widths;
+        unpack(self.nodes, node * self.widths.per_node() + code + node_bits, edge) as usize
+    }
+
+    /// Word and next node of the edge at a place.
+    fn target(&self, place: usize) -> (u32, u32) {
+        let Widths { code, word, node, .. } = self.widths;
+        let at = place * self.widths.per_edge();
+        (unpack(self.edges, at, word), unpack(self.edges, at + word + code, node))
+    }
+
+    /// Calls `take` with word and next node of every edge of a node.
+    pub fn each(&self, node: u32, mut take: impl FnMut(u32, u32)) {
+        for place in self.first_edge(node as usize)..self.first_edge(node as usize + 1) {
+            let (word, next) = self.target(place);
+            take(word, next);
+        }
+    }
+
+    /// Back-off weight and suffix of a node.
+    pub fn fall(&self, node: u32) -> (f32, u32) {
+        let at = node as usize * self.widths.per_node();
+        let (orders, order) = (self.starts.len() / 4 - 2, self.order_after(node));
+        let suffix = unpack(self.nodes, at + self.widths.code, self.widths.node);
+        if order < 2 {
+            return (0.0, suffix);
+        }
+        (self.value(orders + order - 2, unpack(self.nodes, at, self.widths.code)), suffix)
+    }
+
+    /// The place of an edge.
+    pub fn edge(&self, node: u32, word: u32) -> Option<usize> {
+        let (from, to) = (self.first_edge(node as usize), self.first_edge(node as usize + 1));
+        self.search(from, to, word).map(|at| at / self.widths.per_edge())
+    }
+
     /// Natural log probability of `word` after `node`, the next node, and the node the probability belongs to.
     pub fn step(&self, mut node: u32, word: u32) -> (f32, u32, u32) {
         let Widths { code, word: word_bits, node: node_bits, edge } = self.widths;

@@ -67,13 +67,36 @@ impl<'a> Hash<'a> {
 
     #[inline]
     fn find(&self, node: u32, word: u32) -> Option<(f32, u32)> {
+        self.edge(node, word).map(|(_, probability, next)| (probability, next))
+    }
+
+    /// Places that edges may have.
+    pub fn places(&self) -> usize {
+        self.slots.len()
+    }
+
+    /// The edge at a place: node, word, next node.
+    pub fn at(&self, place: usize) -> Option<(u32, u32, u32)> {
+        let slot = u128::from_le_bytes(self.slots[place]);
+        (slot as u64 != u64::MAX).then_some(((slot >> 32) as u32, slot as u32, (slot >> 96) as u32))
+    }
+
+    /// Back-off weight and suffix of a node.
+    #[inline]
+    pub fn fall(&self, node: u32) -> (f32, u32) {
+        pair(self.nodes[node as usize])
+    }
+
+    /// The place of an edge, its probability, and the node after it.
+    #[inline]
+    pub fn edge(&self, node: u32, word: u32) -> Option<(usize, f32, u32)> {
         let key = key(node, word);
         let mut at = place(mix(key), self.slots.len());
         loop {
             let slot = u128::from_le_bytes(self.slots[at]);
             let found = slot as u64;
             if found == key {
-                return Some((f32::from_bits((slot >> 64) as u32), (slot >> 96) as u32));
+                return Some((at, f32::from_bits((slot >> 64) as u32), (slot >> 96) as u32));
             }
             if found == u64::MAX {
                 return None;
@@ -90,7 +113,7 @@ impl<'a> Hash<'a> {
             if let Some((probability, next)) = self.find(node, word) {
                 return (sum + probability, next, node);
             }
-            let (backoff, suffix) = pair(self.nodes[node as usize]);
+            let (backoff, suffix) = self.fall(node);
             sum += backoff;
             node = suffix;
         }
