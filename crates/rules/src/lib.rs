@@ -6,6 +6,7 @@
 mod code;
 mod export;
 pub mod extract;
+pub mod gap;
 mod import;
 mod scratch;
 mod sort;
