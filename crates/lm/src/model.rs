@@ -255,22 +255,22 @@ impl Model {
         }
     }
 
-    /// Calls `take` with node, word and next node of every n-gram of two words and more, on all cores.
-    pub(crate) fn each_edge(&self, take: impl Fn(State, u32, State) + Sync) {
+    /// What `see` makes of node, word and next node of every n-gram of two words and more, on all cores, in an order that
+    /// does not depend on them.
+    pub(crate) fn each_edge<T: Send>(&self, see: impl Fn(State, u32, State) -> Option<T> + Sync) -> Vec<T> {
         match &self.table {
-            Table::Hash(table) => {
-                (0..table.places()).into_par_iter().with_min_len(1 << 14).for_each(|place| {
-                    if let Some((node, word, next)) = table.at(place) {
-                        take(State(node), word, State(next));
-                    }
-                });
-            }
-            Table::Compact(table) => {
-                let nodes = self.starts[self.starts.len() - 1];
-                (1..nodes).into_par_iter().with_min_len(1 << 12).for_each(|node| {
-                    table.each(node, |word, next| take(State(node), word, State(next)));
-                });
-            }
+            Table::Hash(table) => (0..table.places())
+                .into_par_iter()
+                .with_min_len(1 << 14)
+                .filter_map(|place| table.at(place))
+                .filter_map(|(node, word, next)| see(State(node), word, State(next)))
+                .collect(),
+            Table::Compact(table) => (1..self.nodes() as u32)
+                .into_par_iter()
+                .with_min_len(1 << 12)
+                .flat_map_iter(|node| table.each(node).map(move |(word, next)| (node, word, next)))
+                .filter_map(|(node, word, next)| see(State(node), word, State(next)))
+                .collect(),
         }
     }
 

@@ -13,6 +13,18 @@ pub enum Origin {
     Unknown,
     /// A translation that the sentence's writer gave.
     Given,
+    /// The start symbol of a chart, by a number of [`top`].
+    Glue,
+}
+
+/// Numbers of [`Origin::Glue`].
+pub mod top {
+    /// S -> X, with the sentence's start before it.
+    pub const FIRST: u32 = 0;
+    /// S -> S X.
+    pub const NEXT: u32 = 1;
+    /// The whole sentence, with its end behind it.
+    pub const END: u32 = 2;
 }
 
 /// A rule applied to a sentence.

@@ -62,7 +62,8 @@ struct Prefix {
     parent: u32,
     /// Its last word.
     word: u32,
-    /// Log probability of the last word after the others, with nothing before them.
+    /// Log probability of the last word after the others, with nothing before them; of a first word that a context will
+    /// change, what that will be on the average.
     log: f32,
     /// The node after it, with nothing before it.
     node: State,
@@ -219,6 +220,9 @@ impl<'m> Fringes<'m> {
         let whole = self.model.length(before.node) == usize::from(before.length);
         let known = whole.then(|| self.extended.find(self.model, before.node, word)).flatten();
         let extends = known.unwrap_or_else(|| self.extended.lacks(hash));
+        // Any value is right here, since what a context makes of the word is counted from it: the nearer to that, the
+        // better do fragments compare.
+        let log = if extends && parent == 0 { self.extended.marginal(word) } else { log };
         Prefix { parent, word, log, node, length: before.length.saturating_add(1), extends, hash }
     }
 

@@ -261,12 +261,9 @@ impl<'a> Compact<'a> {
         (unpack(self.edges, at, word), unpack(self.edges, at + word + code, node))
     }
 
-    /// Calls `take` with word and next node of every edge of a node.
-    pub fn each(&self, node: u32, mut take: impl FnMut(u32, u32)) {
-        for place in self.first_edge(node as usize)..self.first_edge(node as usize + 1) {
-            let (word, next) = self.target(place);
-            take(word, next);
-        }
+    /// Word and next node of every edge of a node.
+    pub fn each(&self, node: u32) -> impl Iterator<Item = (u32, u32)> + '_ {
+        (self.first_edge(node as usize)..self.first_edge(node as usize + 1)).map(|place| self.target(place))
     }
 
     /// Back-off weight and suffix of a node.

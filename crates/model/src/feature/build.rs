@@ -68,6 +68,8 @@ pub const KINDS: &[(&str, Build)] = &[
     ("word-penalty", penalty::words),
     ("phrase-penalty", penalty::phrases),
     ("unknown-penalty", penalty::unknown),
+    ("glue", penalty::glue),
+    ("arity", penalty::arity),
 ];
 
 /// All kinds of sparse sets that serve every decoder.

@@ -1,14 +1,16 @@
 //! The language model.
 
 use super::chunks::Chunks;
-use super::{Builder, Context, Part, Prepared, StateFeature, get_u32};
+use super::language_joined::InChart;
+use super::{Builder, Context, Joined, Part, Prepared, StateFeature, get_u32};
 use crate::rule::{GAP, Origin, Rule};
 use crate::sentence::Sentence;
 use crate::sink::Sink;
 use dragoman_base::{Error, Result};
+use dragoman_lm::edges::Extended;
 use dragoman_lm::{EOS, Model, State};
 use std::cell::RefCell;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 struct Language {
@@ -16,6 +18,8 @@ struct Language {
     feature: u32,
     /// The model's id for each word of the system's vocabulary.
     ids: Vec<u32>,
+    /// What a chart needs besides; made when it is first asked for.
+    extended: OnceLock<Extended>,
     /// By table and rule, the bits of what [`Language::alone`] says, 0 until it is first asked: the rules of frequent
     /// phrases are many, and they come again with every sentence.
     known: Vec<Chunks<AtomicU32>>,
@@ -85,6 +89,13 @@ impl StateFeature for Language {
         }
         let memo = RefCell::new(Memo::new((context.sentence.len() * context.memory).min(MOST)));
         Box::new(Ready { model: &self.model, feature: self.feature, words, starts, memo })
+    }
+
+    fn joined<'a>(&'a self, context: Context<'a>) -> Option<(Box<dyn Joined + 'a>, usize)> {
+        let extended = self.extended.get_or_init(|| Extended::new(&self.model));
+        let id = |word: u32| self.id(context.sentence, word);
+        let ready = InChart::new(&self.model, extended, self.feature, context, id);
+        Some((Box::new(ready), InChart::BYTES))
     }
 }
 
@@ -217,7 +228,7 @@ pub fn language(part: &Part, to: &mut Builder) -> Result<()> {
     let feature = to.dense(&part.name)?;
     let ids = to.vocabulary().texts().iter().map(|word| model.word(word)).collect();
     let known = to.tables().iter().map(|_| Chunks::new(1)).collect();
-    to.add_state(Language { model, feature, ids, known });
+    to.add_state(Language { model, feature, ids, extended: OnceLock::new(), known });
     Ok(())
 }
 
