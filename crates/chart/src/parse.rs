@@ -89,8 +89,6 @@ pub struct Reach {
 /// All that applies to a sentence. A cell is a span; those of table rules have [`Reach::span`] words at most.
 #[derive(Debug, Default)]
 pub struct Parse {
-    /// Number of source words.
-    length: usize,
     /// Words of the longest span that has a cell.
     width: usize,
     /// All source sides, each once.
@@ -164,8 +162,9 @@ impl<'a> Parser<'a> {
         let length = sentence.len();
         let given = sentence.input.forced.iter().map(|f| f.to - f.from).max().unwrap_or(0);
         let width = reach.span.max(given).clamp(1, length.max(1));
-        let read = |t: &RuleTable| sentence.input.words.iter().map(|word| t.rules.source_word(word)).collect();
-        let made = Parse { length, width, cells: vec![(0, 0); length * width], ..Parse::default() };
+        let read =
+            |t: &RuleTable| sentence.input.words.iter().map(|word| t.rules.source_word(word)).collect();
+        let made = Parse { width, cells: vec![(0, 0); length * width], ..Parse::default() };
         Self {
             tables,
             sentence,

@@ -1,9 +1,10 @@
 //! The rules that apply to a sentence, each once, scored and ranked; where they apply is the parse's business.
 
 use crate::parse::{Parse, Pattern, Source};
+use dragoman_base::Result;
+use dragoman_model::feature::StateFeature;
 use dragoman_model::feature::own::Said;
 use dragoman_model::{Applied, GAP, Origin, Rule, Sentence, System, Weights, top};
-use dragoman_base::Result;
 
 /// How many rules to keep, and what to do with unknown words.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -47,14 +48,23 @@ const BOTH: [u32; 2] = [GAP, GAP + 1];
 
 impl Rules {
     /// Collects, scores, ranks and cuts the rules of a sentence.
-    pub fn new(system: &System, sentence: &Sentence<'_>, weights: &Weights, parse: &mut Parse, choice: Choice) -> Result<Self> {
+    ///
+    /// `extra` is a feature that only this sentence has.
+    pub fn new(
+        system: &System,
+        sentence: &Sentence<'_>,
+        weights: &Weights,
+        parse: &mut Parse,
+        choice: Choice,
+        extra: Option<&dyn StateFeature>,
+    ) -> Result<Self> {
         let patterns = std::mem::take(&mut parse.patterns);
         let length = sentence.len() as u32;
         let mut made = Self { patterns, length, choices: vec![0], ..Self::default() };
         let limit = if system.asks_for_all() { 0 } else { choice.limit };
         for pattern in 0..made.patterns.len() as u32 {
             made.gather(system, sentence, pattern, choice.drop_unknown);
-            made.rate(system, sentence, weights, pattern, limit);
+            made.rate(system, sentence, weights, pattern, (limit, extra));
         }
         if system.asks_for_all() {
             made.said = system.ask(sentence, &Listed(&made))?;
@@ -151,7 +161,14 @@ impl Rules {
     }
 
     /// Scores the rules of a pattern, which are the last ones, and keeps the best.
-    fn rate(&mut self, system: &System, sentence: &Sentence<'_>, weights: &Weights, pattern: u32, limit: usize) {
+    fn rate(
+        &mut self,
+        system: &System,
+        sentence: &Sentence<'_>,
+        weights: &Weights,
+        pattern: u32,
+        (limit, extra): (usize, Option<&dyn StateFeature>),
+    ) {
         let first = self.choices[pattern as usize] as usize;
         for at in first..self.list.len() {
             let rule = self.rule(at as u32);
@@ -160,7 +177,7 @@ impl Rules {
                 _ => 0.0,
             };
             let score = system.weigh(sentence, &rule, weights) + given;
-            let states = system.state_features().iter();
+            let states = system.state_features().iter().map(AsRef::as_ref).chain(extra);
             let guesses: f32 = states.map(|f| f.estimate(sentence, &rule, weights.head())).sum();
             let entry = &mut self.list[at];
             (entry.row, entry.score, entry.estimate) = (at as u32, score, score + guesses);

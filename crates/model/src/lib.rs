@@ -5,6 +5,7 @@
 //! which the source is covered are with the decoder that has such an order.
 
 pub mod feature;
+pub mod found;
 pub mod markup;
 mod rule;
 mod sentence;

@@ -16,4 +16,4 @@ pub use lattice::{Lattice, Phrase};
 pub use nbest::Nbest;
 pub use options::{Choice, Collector, Opt, Options, Span};
 pub use system::System;
-pub use translate::{Extractor, Hypothesis, Segment, Settings, Translation, search, translate};
+pub use translate::{Extractor, Settings, search, translate};

@@ -3,8 +3,9 @@
 use crate::columns::Texts;
 use dragoman_base::Texts as BaseTexts;
 use dragoman_model::Origin;
+use dragoman_model::found::{Candidates, Explained};
 use dragoman_phrase::Phrase;
-use dragoman_phrase::columns::{Candidates, Explained, Lattices};
+use dragoman_phrase::columns::Lattices;
 use numpy::{Element, IntoPyArray, PyArray1};
 use pyo3::prelude::*;
 
@@ -108,6 +109,7 @@ impl From<Explained> for ExplainedStep {
             Origin::Table(_) => "rule",
             Origin::Unknown => "unknown",
             Origin::Given => "given",
+            Origin::Glue => "glue",
         };
         let Explained { from, to, source, target, features, .. } = step;
         Self { start: from, end: to, source, target, origin, features }

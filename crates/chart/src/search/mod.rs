@@ -100,7 +100,8 @@ impl<'a> Search<'a> {
             .map(|tail| {
                 let mut out = Sink::scoring(self.ready.weights);
                 self.ready.finish(self.graph.state(tail), &mut out);
-                let score = self.graph.nodes[tail as usize].score + self.ready.rules.score(rule) + out.score();
+                let score =
+                    self.graph.nodes[tail as usize].score + self.ready.rules.score(rule) + out.score();
                 Edge { rule, tails: [tail, NONE], score, next: NONE }
             })
             .filter(|edge| edge.score > f32::NEG_INFINITY)

@@ -3,7 +3,7 @@
 use crate::graph::{Edge, Graph, NONE};
 use crate::rules::Rules;
 use dragoman_base::{Error, Names, Result};
-use dragoman_model::feature::{Context, Joined};
+use dragoman_model::feature::{Context, Joined, StateFeature};
 use dragoman_model::{Applied, Sentence, Sink, System, Weights, top};
 
 /// A state feature, where its state starts, and where it ends.
@@ -23,16 +23,17 @@ pub struct Ready<'a> {
 }
 
 impl<'a> Ready<'a> {
-    /// Gets all features ready.
+    /// Gets all features ready; `extra` belongs to this sentence alone.
     pub fn new(
         system: &'a System,
         sentence: &'a Sentence<'a>,
         rules: &'a Rules,
         weights: &'a Weights,
+        extra: Option<&'a dyn StateFeature>,
     ) -> Result<Self> {
         let context = Context { sentence, rules, weights, memory: MEMORY };
         let (mut features, mut stride) = (Vec::new(), 0);
-        for feature in system.state_features() {
+        for feature in system.state_features().iter().map(AsRef::as_ref).chain(extra) {
             let Some((joined, bytes)) = feature.joined(context) else {
                 return Err(Error::Invalid(NO_JOIN.to_owned()));
             };
@@ -75,6 +76,11 @@ impl<'a> Ready<'a> {
     /// The sentence.
     pub fn sentence(&self) -> &'a Sentence<'a> {
         self.sentence
+    }
+
+    /// The weights of all features.
+    pub fn weights(&self) -> &'a Weights {
+        self.weights
     }
 
     /// The system.
@@ -129,4 +135,5 @@ impl<'a> Ready<'a> {
 /// Entries of a feature's memory for each source word, about.
 const MEMORY: usize = 1 << 12;
 /// Why a system cannot be used here.
-const NO_JOIN: &str = "a state feature of this system needs the order of phrases, which a hierarchical system has not";
+const NO_JOIN: &str =
+    "a state feature of this system needs the order of phrases, which a hierarchical system has not";

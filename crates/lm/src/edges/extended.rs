@@ -160,7 +160,9 @@ fn marginals(model: &Model) -> Vec<f32> {
     let ids = 0..model.words() as u32;
     let alone: Vec<(f32, State)> = ids.map(|word| model.score(&model.empty(), word)).collect();
     let lone: Vec<f64> = alone.iter().map(|&(log, _)| f64::from(log).exp()).collect();
-    let backoff = |&(_, node): &(f32, State)| if node == model.empty() { 1.0 } else { f64::from(model.fall(node).0).exp() };
+    let backoff = |&(_, node): &(f32, State)| {
+        if node == model.empty() { 1.0 } else { f64::from(model.fall(node).0).exp() }
+    };
     let backoffs: Vec<f64> = alone.iter().map(backoff).collect();
     let pairs = bigrams(model, &alone);
     let mut found = lone.clone();

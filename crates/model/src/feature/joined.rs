@@ -97,3 +97,66 @@ impl<M: Meeting> Joined for Ends<'_, M> {
         self.meeting.meet(word(get_u32(state, 4)), EDGE, out);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rule::Origin;
+    use crate::weights::Weights;
+    use std::cell::RefCell;
+
+    /// One rule, with such a target side.
+    struct One(Vec<u32>, Origin);
+
+    impl Applied for One {
+        fn len(&self) -> usize {
+            1
+        }
+
+        fn rule(&self, _: u32) -> Rule<'_> {
+            Rule { origin: self.1, number: 0, from: 0, to: 1, gaps: &[], target: &self.0 }
+        }
+    }
+
+    struct Seen<'a>(&'a RefCell<Vec<(u32, u32)>>);
+
+    impl Meeting for Seen<'_> {
+        fn meet(&self, left: u32, right: u32, _: &mut Sink<'_>) {
+            self.0.borrow_mut().push((left, right));
+        }
+    }
+
+    fn state(first: u32, last: u32) -> Vec<u8> {
+        [first.to_le_bytes(), last.to_le_bytes()].concat()
+    }
+
+    #[test]
+    fn neighbours_meet_across_gaps_and_over_empty_ones() {
+        let weights = Weights::new(&[], 0, 0, 0, |_| None);
+        let (full, empty) = (state(71, 81), state(0, 0));
+        let table = Origin::Table(0);
+        for (target, origin, tails, pairs, ends) in [
+            (vec![5, 6], table, [&full, &full], vec![], (6, 7)),
+            (vec![5, 6], Origin::Given, [&full, &full], vec![(5, 6)], (6, 7)),
+            (vec![5, GAP, 6], table, [&full, &empty], vec![(5, 70), (80, 6)], (6, 7)),
+            (vec![5, GAP, 6], table, [&empty, &empty], vec![(5, 6)], (6, 7)),
+            (vec![GAP + 1, GAP], table, [&full, &full], vec![(80, 70)], (71, 81)),
+            (vec![GAP, 5, GAP + 1], table, [&empty, &full], vec![(5, 70)], (6, 81)),
+            (vec![GAP], table, [&empty, &full], vec![], (0, 0)),
+        ] {
+            let (seen, rules) = (RefCell::default(), One(target, origin));
+            let joined = Ends::new(Seen(&seen), &rules, |rule| matches!(rule.origin, Origin::Table(_)));
+            let mut next = vec![0; 8];
+            joined.join(0, [tails[0], tails[1]], &mut next, &mut Sink::scoring(&weights));
+            assert_eq!((seen.take(), next), (pairs, state(ends.0, ends.1)));
+            joined.start(&mut [0; 8]);
+        }
+        let (seen, rules) = (RefCell::default(), One(vec![GAP, GAP + 1], Origin::Glue));
+        let joined = Ends::new(Seen(&seen), &rules, |_| false);
+        let (mut start, mut next) = (vec![0; 8], vec![0; 8]);
+        joined.start(&mut start);
+        joined.join(0, [&start, &full], &mut next, &mut Sink::scoring(&weights));
+        joined.finish(&next, &mut Sink::scoring(&weights));
+        assert_eq!(seen.take(), [(EDGE, 70), (80, EDGE)]);
+    }
+}

@@ -10,8 +10,8 @@ use dragoman_base::{Error, Result};
 use dragoman_lm::edges::Extended;
 use dragoman_lm::{EOS, Model, State};
 use std::cell::RefCell;
-use std::sync::{Arc, OnceLock};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, OnceLock};
 
 struct Language {
     model: Arc<Model>,

@@ -1,7 +1,10 @@
 //! Counts: target words, phrases, unknown words.
 
 use super::{Builder, Part, RuleFeature};
-use crate::rule::{Origin, Rule, top::{END, FIRST, NEXT}};
+use crate::rule::{
+    Origin, Rule,
+    top::{END, FIRST, NEXT},
+};
 use crate::sentence::Sentence;
 use crate::sink::Sink;
 use dragoman_base::Result;
