@@ -5,8 +5,8 @@
 //! number) give the totals of each target phrase, and these, sorted by number, are read beside the spool.
 
 use crate::code::{phrase_length, put_number, put_phrase, take_number, take_phrase, take_u32};
-use crate::scratch::Spool;
 use crate::sort::{Sorted, Sorter};
+use dragoman_base::scratch::Spool;
 use dragoman_base::{Error, Result};
 
 /// Counts of counts that are kept, as in Moses.

@@ -16,10 +16,10 @@ pub use blocks::{Model, Orientation};
 pub use score::{ReorderingSmoothing, Smoothing, orientations};
 pub use significance::Threshold;
 
-use crate::scratch::{Scratch, Spool};
 use crate::sort::{Sorted, Sorter};
 use bitext::{Chunk, Reader, Sentence};
 use blocks::{Blocks, Shape};
+use dragoman_base::scratch::{Scratch, Spool};
 use dragoman_base::{Error, Result};
 use lexical::Lexicon;
 use rayon::prelude::*;
