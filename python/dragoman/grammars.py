@@ -7,15 +7,28 @@ links, within limits that presets name: those of Moses' and of cdec's extraction
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from dragoman._core import rules_extract, rules_of_sentence
 from dragoman.common import Sorting
-from dragoman.options import check, made, option
-from dragoman.rules import Path, Report, Smoothing, base_name, lexical_names, meta_of, table_path
+from dragoman.errors import OptionError
+from dragoman.options import check, flat, made, option
+from dragoman.rules import Extraction, Path, Report, Smoothing, base_name, lexical_names, meta_of, table_path
 
-__all__ = ["CDEC_COLUMNS", "PRESETS", "SYSTEM", "Grammar", "extract", "of_sentence"]
+__all__ = [
+    "CDEC_COLUMNS",
+    "OWN",
+    "PHRASES_OWN",
+    "PRESETS",
+    "SYSTEM",
+    "Grammar",
+    "System",
+    "extract",
+    "of_sentence",
+    "refuse_others",
+]
 
 SYSTEM = "hiero"
 """What a table with gaps says of itself, and a model that has one."""
@@ -38,6 +51,18 @@ PRESETS: dict[str, dict[str, Any]] = {
 """Limits of rules, as the extraction of Moses and of cdec has them."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class System:
+    """Which rules there are."""
+
+    system: Literal["phrase", "hiero"] = option(
+        "phrase", help="Which rules: phrases that are put in order (phrase), or rules with gaps (hiero)."
+    )
+
+    def __post_init__(self) -> None:
+        check(self)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grammar(Sorting):
     """How rules with gaps are extracted, scored and pruned. What is not given is as in the preset."""
@@ -56,8 +81,7 @@ class Grammar(Sorting):
     min_target_gap: int | None = option(None, help="Target words that a gap covers at least.", min=1, usual="1")
     edges: Literal["tight", "loose"] | None = option(
         None,
-        help="Whether the source of rules and gaps begins and ends with aligned words (tight), or grows over "
-        "unaligned ones (loose).",
+        help="Whether rules and gaps begin and end with aligned words (tight), or grow over unaligned ones (loose).",
         usual="loose, cdec tight",
     )
     counts: Literal["fractional", "whole"] | None = option(
@@ -70,7 +94,7 @@ class Grammar(Sorting):
         help="Scores: those of phrases (moses), or cdec's seven, which need whole counts.",
         usual="as the preset",
     )
-    min_count: int = option(
+    min_rule_count: int = option(
         1, help="Keep rules with gaps that were seen so many times; rules without gaps are all kept.", min=1
     )
     max_words: int = option(100, help="Leave out sentence pairs with more words on a side.", min=1)
@@ -89,12 +113,37 @@ class Grammar(Sorting):
         return PRESETS[self.preset][name] if given is None else given
 
     @property
+    def chart_span(self) -> int:
+        """Words that a rule may span in decoding, usual for a preset: gaps may be longer than those that were seen."""
+        return {"moses": 20, "cdec": 15}[self.preset]
+
+    @property
     def limits(self) -> tuple[int, int, tuple[int, int], int, bool, bool]:
         """What the native side knows: span, symbols, least words of a gap, gaps, tight edges, fractional counts."""
         value = self.value
         gap = value("min_gap"), value("min_target_gap")
         tight, fractional = value("edges") == "tight", value("counts") == "fractional"
         return value("max_span"), value("max_symbols"), gap, value("max_gaps"), tight, fractional
+
+
+OWN = tuple(name for name in flat(Grammar) if name not in flat(Extraction))
+"""Options that only rules with gaps have."""
+PHRASES_OWN = tuple(name for name in flat(Extraction) if name not in flat(Grammar))
+"""Options that only phrases have."""
+
+
+def refuse_others(system: str, given: Iterable[str], more: Iterable[str] = ()) -> None:
+    """Refuses options by name that belong to the other system; `more` are others of the phrase-based one."""
+    hiero = system == SYSTEM
+    wrong = [name for name in given if name in ((*PHRASES_OWN, *more) if hiero else OWN)]
+    if "significance" in wrong:
+        raise OptionError(
+            "significance is for phrases: its test counts sentences that have a phrase, and rules with gaps have no such"
+            " count; prune these with min_rule_count and top"
+        )
+    if wrong:
+        what = "the phrase-based system; leave it out" if hiero else "rules with gaps; use it"
+        raise OptionError(f"{wrong[0]} is an option of {what} with system hiero")
 
 
 def extract(
@@ -114,7 +163,7 @@ def extract(
         "alignments": base_name(alignments),
         "preset": o.preset,
         **resolved,
-        "min_count": o.min_count,
+        "min_rule_count": o.min_rule_count,
         "max_words": o.max_words,
         "smoothing": o.smoothing,
         "top": o.top or None,
@@ -125,7 +174,7 @@ def extract(
         meta_of(**about),
         resolved["max_span"],
         o.limits,
-        o.min_count,
+        o.min_rule_count,
         resolved["scores"],
         o.max_words,
         [],

@@ -62,7 +62,8 @@ def test_every_line_of_300_pairs(data: Path) -> None:
 @pytest.fixture(scope="module")
 def table(data: Path, tmp_path_factory: pytest.TempPathFactory) -> rules.Table:
     out = tmp_path_factory.mktemp("grammar") / "rules"
-    report = grammars.extract(*(data / "golden-rules" / name for name in FILES), out, preset="moses")
+    source, target, links = (data / "golden-rules" / name for name in FILES)
+    report = grammars.extract(source, target, links, out, preset="moses")
     assert report.pairs == 3000
     return rules.Table(out)
 

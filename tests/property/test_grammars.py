@@ -69,11 +69,11 @@ OPTIONS: list[dict[str, Any]] = [
 def blocks(pair: Pair, limits: Limits) -> Iterator[Block]:
     """All phrase pairs, by trying every pair of spans."""
     n, m = len(pair.source), len(pair.target)
-    linked = {i for i, _ in pair.links}
+    linked = {i for i, _ in pair.links}, {j for _, j in pair.links}
     for fs, es in product(range(n), range(m)):
         for fe, ee in product(range(fs, min(n, fs + limits.max_span)), range(es, min(m, es + limits.max_span))):
             inside = [(fs <= i <= fe, es <= j <= ee) for i, j in pair.links]
-            tight = limits.edges == "loose" or {fs, fe} <= linked
+            tight = limits.edges == "loose" or ({fs, fe} <= linked[0] and {es, ee} <= linked[1])
             if (True, True) in inside and all(a == b for a, b in inside) and tight:
                 yield fs, fe, es, ee
 
@@ -163,7 +163,7 @@ class Slow:
                 self.count[key] += count  # type: ignore[assignment]
                 self.seen[key] += 1
                 self.samples[each.source] += share  # type: ignore[assignment]
-                self.links[key][each.links] += count
+                self.links[key][each.links] += count  # type: ignore[assignment]
 
     def add_words(self, pair: Pair) -> None:
         linked = {i for i, _ in pair.links}, {j for _, j in pair.links}
@@ -223,7 +223,7 @@ def extracted(bitext: list[Pair], folder: Path, **options: Any) -> tuple[rules.T
     paths = [folder / name for name in "fea"]
     for path, text in zip(paths, texts, strict=True):
         path.write_text("".join(f"{line}\n" for line in text), encoding="utf-8")
-    report = grammars.extract(*paths, folder / "rules", **options)
+    report = grammars.extract(paths[0], paths[1], paths[2], folder / "rules", **options)
     return rules.Table(folder / "rules"), report
 
 
@@ -235,7 +235,7 @@ def test_tables(bitext: list[Pair], least: int, options: dict[str, Any]) -> None
     slow = Slow(bitext, limits)
     kept = {key for key in slow.count if "[X,1]" not in key[0] or slow.seen[key] >= least}
     with TemporaryDirectory() as folder:
-        table, report = extracted(bitext, Path(folder), min_count=least, **options)
+        table, report = extracted(bitext, Path(folder), min_rule_count=least, **options)
         table.verify()
         assert (report.tokens, report.extracted) == (sum(slow.seen.values()), len(slow.count))
         assert (report.rules, report.rare) == (len(kept), len(slow.count) - len(kept))

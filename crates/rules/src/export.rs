@@ -1,10 +1,10 @@
 //! A table into Moses' text tables, sorted by bytes as Moses' tools want them.
 
 use crate::import::reordering_columns;
-use crate::scratch::Scratch;
 use crate::sort::{Sorted, Sorter};
 use crate::table::Table;
 use dragoman_base::io::Output;
+use dragoman_base::scratch::Scratch;
 use dragoman_base::{Error, Result};
 use std::io::Write;
 use std::path::Path;

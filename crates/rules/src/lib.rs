@@ -8,7 +8,6 @@ mod export;
 pub mod extract;
 pub mod gap;
 mod import;
-mod scratch;
 mod sort;
 mod source;
 pub mod table;

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 import click
 
+from dragoman import grammars
 from dragoman import maxent as models
 from dragoman import rules as tables
 from dragoman.cli.arguments import Command, as_json
@@ -59,20 +60,28 @@ def rules() -> None:
 @tgt_option()
 @click.option("--alignments", required=True, metavar="FILE", help="Word links, a line `0-0 1-2` for each pair.")
 @_OUT
+@takes(grammars.System, into="which")
 @takes(tables.Extraction, into="options", without=["alpha", "memory"])
 @takes(tables.Extraction, into="options", only=["alpha", "memory"])
+@takes(grammars.Grammar, into="options", only=grammars.OWN, section="Rules with gaps (--system hiero)")
 @as_json
-def extract(src: str, tgt: str, alignments: str, out: str, options: dict[str, Any], as_json: bool) -> None:
+def extract(
+    src: str, tgt: str, alignments: str, out: str, which: dict[str, Any], options: dict[str, Any], as_json: bool
+) -> None:
     """Extract rules from a bitext and its word links.
 
     \b
     dragoman rules extract --src train.de --tgt train.en --alignments train.links --out rules.bin
     dragoman rules extract --src a.de.gz --tgt a.en.gz --alignments a.links.gz --out rules.bin --reordering wbe hier \\
         --smoothing kneser-ney --significance a+e --top 30 --memory 8G
+    dragoman rules extract --system hiero --src train.de --tgt train.en --alignments train.links --out rules.bin
 
     The table does not depend on the memory or on the number of threads.
     """
-    report = tables.extract(src, tgt, alignments, out, **options)
+    system = which.get("system", "phrase")
+    grammars.refuse_others(system, options)
+    run = grammars.extract if system == grammars.SYSTEM else tables.extract
+    report = run(src, tgt, alignments, out, **options)
     for count, what in (
         (report.empty, "skipped: a side is empty"),
         (report.long, "skipped: more words than --max-words"),
@@ -243,6 +252,7 @@ def show(table: str, phrase: tuple[str, ...], limit: int, column: str | None, as
     \b
     dragoman rules show rules.bin "ein Haus"
     dragoman rules show model "ein Haus" --limit 5
+    dragoman rules show hiero.bin "[X,1] hat [X,2] gesehen"
     """
     found = [(opened, _best(opened, " ".join(phrase), column)[:limit]) for opened in open_tables(table)]
     if as_json:
@@ -284,4 +294,6 @@ def _number(column: str, score: float) -> str:
     """A probability, but for columns that are none: a count, an indicator, a logarithm by its name."""
     if column.endswith(".count") or column == "unique":
         return f"{score:.0f}"
+    if column in grammars.CDEC_COLUMNS:
+        return f"{score:.4g}"
     return f"{score:.4g}" if column == "log count" else f"{math.exp(score):.4g}"

@@ -2,7 +2,7 @@
 //!
 //! A rule comes from a phrase pair and up to two smaller ones inside it that do not overlap on either side and are no
 //! neighbours in the source; at least one aligned word is left. Phrase pairs grow over unaligned words at their edges; where
-//! edges are tight, those of the source do not.
+//! edges are tight, they do not.
 
 use super::bitext::Sentence;
 use super::blocks::{Blocks, Shape, Span};
@@ -30,7 +30,7 @@ pub struct Limits {
     pub gap: (usize, usize),
     /// Gaps of a rule at most.
     pub gaps: usize,
-    /// Whether phrases and gaps begin and end with aligned words in the source.
+    /// Whether phrases and gaps begin and end with aligned words, on both sides.
     pub tight: bool,
     /// Whether the rules that come from one phrase pair share one count; otherwise each occurrence counts.
     pub fractional: bool,
@@ -106,21 +106,24 @@ impl Cutter {
     fn load(&mut self, sentence: Sentence<'_>, limits: &Limits) {
         let shape = Shape { length: limits.span, models: Vec::new(), moses: false };
         self.blocks.load(sentence, &shape);
-        let spans = &mut self.spans;
-        spans.clear();
-        if limits.tight {
-            spans.extend_from_slice(self.blocks.tight());
-        } else {
-            self.blocks.phrases(limits.span, |span| spans.push(span));
-        }
-        spans.sort_unstable_by_key(|span| (span.target, span.source));
         let words = sentence.target.len();
-        self.starts.clear();
-        self.starts.extend((0..=words).map(|word| spans.partition_point(|span| span.target.0 < word)));
         self.aligned.clear();
         self.aligned.resize(words + 1, 0);
         sentence.links.iter().for_each(|link| self.aligned[usize::from(link[1]) + 1] = 1);
         (0..words).for_each(|word| self.aligned[word + 1] += self.aligned[word]);
+        let mut spans = std::mem::take(&mut self.spans);
+        spans.clear();
+        if limits.tight {
+            let is_aligned = |word: usize| self.aligned_in((word, word)) > 0;
+            let tight = |span: &&Span| is_aligned(span.target.0) && is_aligned(span.target.1);
+            spans.extend(self.blocks.tight().iter().filter(tight));
+        } else {
+            self.blocks.phrases(limits.span, |span| spans.push(span));
+        }
+        spans.sort_unstable_by_key(|span| (span.target, span.source));
+        self.starts.clear();
+        self.starts.extend((0..=words).map(|word| spans.partition_point(|span| span.target.0 < word)));
+        self.spans = spans;
     }
 
     fn aligned_in(&self, target: (usize, usize)) -> u32 {

@@ -19,7 +19,7 @@ pub use score::{ReorderingSmoothing, Scores, Smoothing, orientations};
 pub use significance::Threshold;
 
 use crate::gap;
-use crate::scratch::{Scratch, Spool};
+use dragoman_base::scratch::{Scratch, Spool};
 use crate::sort::{Sorted, Sorter};
 use bitext::{Chunk, Reader, Sentence};
 use blocks::{Blocks, Shape};
