@@ -1,6 +1,6 @@
 //! All of it against all derivations of small random forests, one by one.
 
-use crate::{Derivation, Edge, Forest, Sum, TAIL, cdec, jsonl, span};
+use crate::{Columns, Derivation, Edge, Forest, Sum, TAIL, cdec, jsonl, span};
 use dragoman_base::Names;
 use dragoman_base::random::{Generator, below, stream};
 use std::collections::BTreeMap;
@@ -418,4 +418,30 @@ fn a_forest_of_cdec_is_read() {
     assert!(
         cdec::write(&odd, &names, &[], &mut Vec::new()).unwrap_err().to_string().contains("no way to write")
     );
+}
+
+#[test]
+fn columns_come_back_and_are_checked() {
+    let all: Vec<Forest> = forests().take(60).chain([Forest::default()]).collect();
+    let columns = Columns::of(&all);
+    let again = columns.forests().unwrap();
+    let names = named();
+    for (forest, again) in all.iter().zip(&again) {
+        assert_eq!(listed(again, &names), listed(forest, &names));
+        assert_eq!((&again.scores, &again.links, &again.tags), (&forest.scores, &forest.links, &forest.tags));
+    }
+    assert_eq!(Columns::of(&again), columns);
+    for breaking in [
+        (|c| c.starts[1] += 1) as fn(&mut Columns),
+        |c| c.symbols[0] = 99,
+        |c| c.nodes[0] = -1,
+        |c| c.heads[0] = 77,
+        |c| drop(c.scores.pop()),
+        |c| drop(c.tail_starts.pop()),
+        |c| c.labels.push(0),
+    ] {
+        let mut bad = columns.clone();
+        breaking(&mut bad);
+        assert!(bad.forests().is_err());
+    }
 }
