@@ -19,7 +19,7 @@ from typing import Any, NamedTuple, overload
 
 from dragoman import moses, weights
 from dragoman.alignment import Aligner
-from dragoman.decoder import Constraints, Decoder, Derivation, Lattice, Phrase, Search
+from dragoman.decoder import Constraints, Decoder, Derivation, Forest, Phrase, Search
 from dragoman.errors import InputError, OptionError
 from dragoman.model import Model, is_model
 from dragoman.options import made
@@ -75,7 +75,7 @@ class Translation:
             return self._model.decoder.explain(line, weights=self._weights, constraints=self._constraints)
         phrases = [_phrase(span, self.source_words, self.words) for span in self._listed[1].split()]
         used = {name: self._weights[name] for name in self._listed[0]}
-        return Derivation(self.score, phrases, used)
+        return Derivation(self.score, phrases, used, " ".join(self.words))
 
     def to_dict(self) -> dict[str, Any]:
         """What JSON shows."""
@@ -131,7 +131,8 @@ class Explanation:
     def __str__(self) -> str:
         lines = [f"{self.translation.text}   (score {self.derivation.score:.4f})", ""]
         phrases = [
-            [f"{p.start}-{p.end - 1}", p.source, p.target or "(nothing)", "" if p.origin == "rule" else p.origin,
+            [f"{p.start}-{p.end - 1}", "  " * p.depth + p.source, p.target or "(nothing)",
+             "" if p.origin == "rule" else p.origin,
              f"{sum(self.derivation.weights.get(n, 0.0) * v for n, v in p.features.items()):.3f}"]
             for p in self.derivation.phrases
         ]  # fmt: skip
@@ -154,7 +155,7 @@ class Explanation:
         """What JSON shows."""
         phrases = [
             {"source": p.source, "target": p.target, "span": [p.start, p.end], "origin": p.origin,
-             "features": dict(p.features)}
+             "features": dict(p.features), **({"depth": p.depth} if p.depth else {})}
             for p in self.derivation.phrases
         ]  # fmt: skip
         return {
@@ -279,10 +280,10 @@ class Translator:
         others = [self._translation(found, row, line, tokenized, listed=True) for row in range(1, found.size)]
         return Explanation(best, best.derivation, others)
 
-    def lattice(self, text: str, *, tokenized: bool = False) -> Lattice:
-        """The recombined search graph of a line."""
+    def forest(self, text: str, *, tokenized: bool = False) -> Forest:
+        """All derivations of a line that the search kept."""
         _one(text)
-        return self.decoder.lattice(self._before([text], tokenized)[0], features=True)
+        return self.decoder.forest(self._before([text], tokenized)[0], features=True)
 
     def align(self, source: str, target: str, *, tokenized: bool = False) -> list[tuple[int, int]]:
         """Which words of a line and of its translation belong together, by the model's own aligner."""

@@ -16,8 +16,8 @@ const NONE: u32 = u32::MAX;
 pub enum Source {
     /// A source side of a table: the rules that have it.
     Table(u16, Node),
-    /// A word that is passed through, by its position.
-    Word(u32),
+    /// A word that is passed through, by its position, and whether it has translations.
+    Word(u32, bool),
     /// A translation that the sentence's writer gave, by its number.
     Given(u32),
 }
@@ -209,8 +209,9 @@ impl<'a> Parser<'a> {
         }
         self.add_given(from, to);
         let alone = to - from == 1 && self.open_to_words(from) && self.sentence.spans(from, to);
-        if alone && (self.reach.pass_through || self.made.completed.len() as u32 == start) {
-            self.complete(from, to, Source::Word(from as u32), 0, [NONE; gap::MOST]);
+        let known = self.made.completed.len() as u32 > start;
+        if alone && (self.reach.pass_through || !known) {
+            self.complete(from, to, Source::Word(from as u32, known), 0, [NONE; gap::MOST]);
         }
         let end = self.made.completed.len() as u32;
         let cell = self.made.cell(from, to);

@@ -4,7 +4,7 @@ use crate::parse::{Parse, Pattern, Source};
 use dragoman_base::Result;
 use dragoman_model::feature::StateFeature;
 use dragoman_model::feature::own::Said;
-use dragoman_model::{Applied, GAP, Origin, Rule, Sentence, System, Weights, top};
+use dragoman_model::{Applied, GAP, KNOWN, Origin, Rule, Sentence, System, Weights, top};
 
 /// How many rules to keep, and what to do with unknown words.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -138,12 +138,12 @@ impl Rules {
                     self.push(pattern, number, start);
                 }
             }
-            Source::Word(at) => {
+            Source::Word(at, known) => {
                 let start = self.targets.len();
                 if !drop_unknown {
                     self.targets.extend(sentence.target_id(&sentence.input.words[at as usize]));
                 }
-                self.push(pattern, 0, start);
+                self.push(pattern, if known { KNOWN } else { 0 }, start);
             }
             Source::Given(number) => {
                 let start = self.targets.len();
@@ -230,7 +230,7 @@ impl Applied for Rules {
         let pattern = &self.patterns[entry.pattern as usize];
         let origin = match pattern.source {
             Source::Table(table, _) => Origin::Table(usize::from(table)),
-            Source::Word(_) => Origin::Unknown,
+            Source::Word(..) => Origin::Unknown,
             Source::Given(_) => Origin::Given,
         };
         let start = entry.start as usize;

@@ -347,7 +347,7 @@ proptest! {
                 let top = want.iter().filter(|(text, _)| *text == one.text).map(|(_, s)| *s).fold(f64::NEG_INFINITY, f64::max);
                 prop_assert!((one.score - top).abs() < 1e-3);
             }
-            let (forest, _) = forest_of(&system, &input, &weights, &settings(span, 2, false)).unwrap();
+            let (forest, _) = forest_of(&system, &input, &weights, &settings(span, 2, false), 0.0).unwrap();
             forest.check().unwrap();
         }
         // A target that is demanded, whatever it costs.

@@ -92,18 +92,28 @@ pub fn explain(
     found.ok_or_else(|| Error::Invalid(NO_WAY.to_owned()))
 }
 
-/// The forest of a sentence, and names that the system lacks; empty if a demanded target cannot be reached.
+/// The forest of a sentence, `density` edges for each source word or all (0), and names that the system lacks. An edge's tag
+/// is 0 for words that no table knows, given translations and the start symbol, else the number of its rule plus 1.
 pub fn forest_of(
     system: &System,
     input: &Input,
     weights: &Weights,
     settings: &Settings,
+    density: f64,
 ) -> Result<(Forest, Names)> {
     let mut plan = *settings;
     plan.limits.keep = true;
     search(system, input, weights, &plan, None, |ready, graph| {
         let mut own = Names::new();
-        (forest(ready, graph, settings.features, false, &mut own), own)
+        let mut made = forest(ready, graph, settings.features, false, &mut own);
+        if density > 0.0 {
+            made = made.pruned(density, input.words.len());
+        }
+        for tag in &mut made.tags {
+            let rule = ready.rules().rule(graph.edges[*tag as usize].rule);
+            *tag = if matches!(rule.origin, Origin::Table(_)) { rule.number + 1 } else { 0 };
+        }
+        (made, own)
     })
 }
 

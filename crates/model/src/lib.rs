@@ -13,7 +13,7 @@ mod sink;
 mod system;
 mod weights;
 
-pub use rule::{Applied, GAP, Origin, Rule, Symbol, top};
+pub use rule::{Applied, GAP, KNOWN, Origin, Rule, Symbol, top};
 pub use sentence::{Forced, Input, Sentence};
 pub use sink::{OWN, Sink};
 pub use system::{RuleTable, State, System};

@@ -9,13 +9,16 @@ pub const GAP: u32 = u32::MAX - 15;
 pub enum Origin {
     /// A rule table, by its number.
     Table(usize),
-    /// A word that no table knows.
+    /// A word that is passed through, since no table knows it, or besides its translations (number [`KNOWN`]).
     Unknown,
     /// A translation that the sentence's writer gave.
     Given,
     /// The start symbol of a chart, by a number of [`top`].
     Glue,
 }
+
+/// The number of a word that is passed through though a table knows it.
+pub const KNOWN: u32 = 1;
 
 /// Numbers of [`Origin::Glue`].
 pub mod top {

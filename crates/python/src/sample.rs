@@ -108,7 +108,8 @@ pub fn sample_translations(
         lag: sampling.lag,
         seed: sampling.seed,
     };
-    let (wanted, marked) = (settings.settings(), settings.markup());
+    let phrases = system.inner.phrase("sampling").map_err(to_py)?;
+    let (wanted, marked) = (settings.phrase(), settings.markup());
     let one = |number: usize| -> std::result::Result<Vec<Translation>, Box<Failure>> {
         let (from, to) = documents[number];
         let inputs =
@@ -117,7 +118,7 @@ pub fn sample_translations(
         let object = wholes.as_ref().map(|wholes| Python::attach(|py| wholes[number].clone_ref(py)));
         let mut asked = object.map(|object| Asked { object, error: None });
         let whole = asked.as_mut().map(|asked| asked as &mut dyn Whole);
-        let done = sample(&system.inner, &inputs, &weights.inner, &wanted, &plan, whole, number as u64);
+        let done = sample(phrases, &inputs, &weights.inner, &wanted, &plan, whole, number as u64);
         match (done, asked.and_then(|asked| asked.error)) {
             (Ok(done), None) => Ok(done),
             (Ok(_), error) => {
@@ -275,7 +276,12 @@ impl SampleRanker {
             };
             made.push(one);
         }
-        Ok(Self { system: Arc::clone(&system.inner), inputs, metric, references: made })
+        Ok(Self {
+            system: Arc::clone(system.inner.phrase("SampleRank").map_err(to_py)?),
+            inputs,
+            metric,
+            references: made,
+        })
     }
 
     /// One epoch of all chains; `shards` has for each chain the sentences of its batches. Chain k draws from the stream

@@ -1,4 +1,4 @@
-"""The decoder: translates with a model, and gives n-best lists, lattices, alignments and explanations.
+"""The decoder: translates with a model, and gives n-best lists, forests, alignments and explanations.
 
 >>> decoder = Decoder("model")                                                # doctest: +SKIP
 >>> decoder.translate(["ein haus"])                                           # doctest: +SKIP
@@ -22,15 +22,15 @@ import numpy as np
 from dragoman._core import NativeSystem, NativeWeights, TranslationColumns, TranslationStream, get_threads
 from dragoman.decoder.constraints import Constraints
 from dragoman.decoder.derivation import Derivation, Phrase
-from dragoman.decoder.forest import Arc, Lattice
+from dragoman.decoder.forest import Forest
 from dragoman.decoder.opened import Sent, brought, open_system, received, sent
-from dragoman.decoder.search import Search, Settings
+from dragoman.decoder.search import Search, Settings, check_system
 from dragoman.errors import OptionError
 from dragoman.features import Parsed, extended, lacking, parsed
-from dragoman.model import Model
+from dragoman.model import PHRASE, Model
 from dragoman.options import made
 from dragoman.preprocess import Preparation
-from dragoman.types import F64, Candidates, Features, Names, Texts, Weights
+from dragoman.types import F64, Candidates, Features, ForestColumns, Names, Texts, Weights
 from dragoman.user_features import RuleFeature, StateFeature
 
 if TYPE_CHECKING:
@@ -40,6 +40,8 @@ __all__ = ["Decoder", "as_texts"]
 
 _FORCED_STACK = 10_000
 """Hypotheses that a stack keeps when the target is given: few fit, and none should be lost."""
+_FORCED_POPS = 100_000
+"""Combinations that a cell takes then."""
 
 
 class _Native(NamedTuple):
@@ -106,6 +108,7 @@ class Decoder:
         self._vocabulary: Names | None = None
         self._names = system.names
         self.search = search if search is not None else _wanted(self.model)
+        check_system(self.search, self.model.system)
         self.threads = threads
         self._chosen: tuple[Search, Settings] | None = None
         self._ready: OrderedDict[object, _Native] = OrderedDict()
@@ -220,15 +223,17 @@ class Decoder:
     ) -> Candidates:
         """The best derivation of each given target (constrained decoding); an empty list where there is none.
 
-        Only options that fit the target take part, all of them, and the distortion limit holds. Stacks keep at least
-        10,000 hypotheses, so that only very long or very repetitive targets can be missed.
+        Only rules that fit the target take part, all of them, and distortion and span limits hold. Stacks keep at least
+        10,000 hypotheses, and cells take 100,000, so that only very long or very repetitive targets can be missed.
         """
         if len(lines) != len(targets):
             raise OptionError(f"expected a target for each of {len(lines)} lines, found {len(targets)}")
         wide = max(self.search.stack_size, _FORCED_STACK)
+        pops = 0 if self.model.system == PHRASE else _FORCED_POPS
         settings = replace(
-            self._settings(), features=True, table_limit=0, pop_limit=0, stack_size=wide, threshold=float("inf")
-        )
+            self._settings(), features=True, table_limit=0, pop_limit=pops, stack_size=wide, cell_limit=0,
+            threshold=float("inf"),
+        )  # fmt: skip
         return self._run(lines, weights, settings, constraints, as_texts(targets))
 
     def explain(
@@ -237,28 +242,42 @@ class Decoder:
         """The best derivation of a line with every feature's value."""
         system, used = self._system, self.weights if weights is None else weights
         wanted = None if constraints is None else constraints.native()
-        score, steps = system.explain(line, self._ready_for(system, used), self._settings(), wanted)
+        score, text, steps = system.explain(line, self._ready_for(system, used), self._settings(), wanted)
         phrases = [
-            Phrase(step.start, step.end, step.source, step.target, step.origin, _named(self.names, step.features))
-            for step in steps
+            Phrase(s.start, s.end, s.source, s.target, s.origin, _named(self.names, s.features), s.depth) for s in steps
         ]
         fired = dict.fromkeys(name for phrase in phrases for name in phrase.features)
-        return Derivation(score, phrases, {name: used[name] for name in fired})
+        return Derivation(score, phrases, {name: used[name] for name in fired}, text)
 
-    def lattice(
+    def forest(
         self,
         line: str,
         *,
         features: bool = False,
+        density: float = 0.0,
         weights: Weights | None = None,
         constraints: Constraints | None = None,
-    ) -> Lattice:
-        """The recombined search graph of a line."""
+    ) -> Forest:
+        """All derivations of a line that the search kept; `density` edges for each source word, or all (0)."""
+        wanted = None if constraints is None else [constraints]
+        return Forest(self._forests(as_texts([line]), weights, wanted, features=features, density=density))
+
+    def _forests(
+        self,
+        lines: Texts,
+        weights: Weights | None,
+        constraints: Sequence[Constraints] | None = None,
+        *,
+        features: bool = True,
+        density: float = 0.0,
+        threads: int | None = None,
+    ) -> ForestColumns:
+        """The forests of some lines."""
         system, settings = self._system, replace(self._settings(), features=features)
-        wanted = None if constraints is None else constraints.native()
-        nodes, finals, arcs = system.lattice(line, self._ready_for(system, weights), settings, wanted)
-        made = [Arc(a.start, a.end, a.text, a.span, a.score, _named(self.names, a.features)) for a in arcs]
-        return Lattice(nodes, finals, made)
+        wanted = None if constraints is None else [wish.native() for wish in constraints]
+        ready = self._ready_for(system, weights)
+        found = system.forests(lines, ready, settings, density, wanted, threads or self.threads)
+        return ForestColumns(Texts([str(number) for number in range(len(lines))]), self.names, found)
 
     def stream(
         self,

@@ -1,10 +1,8 @@
 //! Counts: target words, phrases, unknown words.
 
 use super::{Builder, Part, RuleFeature};
-use crate::rule::{
-    Origin, Rule,
-    top::{END, FIRST, NEXT},
-};
+use crate::rule::top::{END, FIRST, NEXT};
+use crate::rule::{KNOWN, Origin, Rule};
 use crate::sentence::Sentence;
 use crate::sink::Sink;
 use dragoman_base::Result;
@@ -87,8 +85,19 @@ struct Unknown {
 
 impl RuleFeature for Unknown {
     fn score(&self, _: &Sentence<'_>, rule: &Rule<'_>, out: &mut Sink<'_>) {
-        if rule.origin == Origin::Unknown {
+        if rule.origin == Origin::Unknown && rule.number != KNOWN {
             out.add(self.feature, self.value);
+        }
+    }
+}
+
+/// One for each source word that is passed through, known or not.
+struct Passed(u32);
+
+impl RuleFeature for Passed {
+    fn score(&self, _: &Sentence<'_>, rule: &Rule<'_>, out: &mut Sink<'_>) {
+        if rule.origin == Origin::Unknown {
+            out.add(self.0, 1.0);
         }
     }
 }
@@ -107,6 +116,13 @@ pub fn phrases(part: &Part, to: &mut Builder) -> Result<()> {
     let (glue, ends) = (part.number("glue", 0.0)?, part.number("ends", 0.0)?);
     let feature = to.dense(&part.name)?;
     to.add_rule(Phrases { feature, glue, ends });
+    Ok(())
+}
+
+/// `pass-through`.
+pub fn passed(part: &Part, to: &mut Builder) -> Result<()> {
+    let feature = to.dense(&part.name)?;
+    to.add_rule(Passed(feature));
     Ok(())
 }
 
