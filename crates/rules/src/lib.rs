@@ -7,12 +7,14 @@ mod code;
 mod export;
 pub mod extract;
 pub mod gap;
+mod grammar;
 mod import;
 mod scratch;
 mod sort;
 pub mod table;
 
 pub use export::{ExportOptions, export};
+pub use grammar::Form;
 pub use import::{ImportOptions, ImportReport, import, score_count};
 pub use table::{Builder, Node, Table};
 
