@@ -76,6 +76,7 @@ __all__ = [
     "read_links",
     "refusal",
     "rules_extract",
+    "rules_form",
     "rules_import",
     "rules_of_sentence",
     "rules_score_count",
@@ -699,8 +700,8 @@ def rules_extract(
     """Extracts rules from three files and writes a table.
 
     `gaps` are limits of rules with gaps: span, symbols, least words of a gap in source and target, gaps, tight edges,
-    fractional counts. Gives pairs, empty, long, bars, unaligned, tokens, extracted, rules, phrases, insignificant, below
-    the top, rare.
+    fractional counts. Gives pairs, empty, long, bars, unaligned, tokens, extracted, rules, phrases, insignificant,
+    below the top, rare.
     """
 
 def rules_of_sentence(
@@ -708,8 +709,12 @@ def rules_of_sentence(
 ) -> list[tuple[str, str, list[tuple[int, int]], float]]:
     """The rules with gaps of one sentence pair: source, target, links, count of each occurrence."""
 
+def rules_form(path: str) -> str:
+    """What the first line of a text table looks like: `phrases`, `moses` or `cdec`."""
+
 def rules_import(
     rules: str,
+    form: str,
     reordering: list[tuple[str, str]],
     columns: list[str] | None,
     out: str,
@@ -779,6 +784,7 @@ class RuleTable:
     def export(
         self,
         rules: str | None,
+        form: str,
         columns: list[str],
         counts: bool,
         reordering: list[tuple[str, str]],

@@ -60,7 +60,8 @@ _FILES = frozenset({"path", "only", "tags", "classes", "source_words", "target_w
 FORMAT = 1
 """Of `model.toml`; it changes when folders of before cannot be read any more."""
 _SECTIONS = {
-    "format", "version", "system", "file_count", "tables", "features", "search", "text", "made", "tuned", "base", "files",
+    "format", "version", "system", "file_count", "tables", "features", "search", "text", "made", "tuned", "base",
+    "files",
 }  # fmt: skip
 _TAKEN = "features"
 """The folder in a model for files that its features brought along."""
@@ -73,8 +74,8 @@ class Part:
     """One part of a model: a kind of feature, what it is called, and its options.
 
     Kinds are `scores` (columns of a rule table), `lm`, `distortion`, `reordering`, `word-penalty`, `phrase-penalty`
-    and `unknown-penalty`, of hierarchical models `glue` and `pass-through`, the sparse sets of `dragoman.features`, and `user`: an `object` of a file of Python, `path`,
-    with its `options`. A `path` is a file in the model's folder.
+    and `unknown-penalty`, in hierarchical models `glue` and `pass-through`, the sparse sets of `dragoman.features`, and
+    `user`: an `object` of a file of Python, `path`, with its `options`. A `path` is a file in the model's folder.
     """
 
     kind: str
@@ -456,8 +457,8 @@ def _history(model: Model) -> dict[str, Any]:
     """What a model made of another says of it."""
     made = {**model.made, **({"corpus": dict(model.corpus)} if model.corpus else {})}
     return {
-        **_named(model.system), "tables": list(model.tables), "search": dict(model.search), "text": dict(model.text), "made": made,
-        "tuned": list(map(dict, model.tuned)),
+        **_named(model.system), "tables": list(model.tables), "search": dict(model.search), "text": dict(model.text),
+        "made": made, "tuned": list(map(dict, model.tuned)),
     }  # fmt: skip
 
 
