@@ -8,8 +8,9 @@ mod columns;
 mod corpus;
 mod decode;
 mod errors;
+mod forest_mert;
+mod forests;
 mod found;
-mod lattices;
 mod learn;
 mod learner;
 mod lm;
@@ -57,9 +58,11 @@ mod _core {
     #[pymodule_export]
     use crate::decode::{NativeSystem, NativeWeights, TranslationStream};
     #[pymodule_export]
-    use crate::found::{ExplainedStep, LatticeArc, LatticeColumns, TranslationColumns};
+    use crate::forest_mert::{ForestLine, ForestLines};
     #[pymodule_export]
-    use crate::lattices::LatticePool;
+    use crate::forests::{ForestPool, NativeForests};
+    #[pymodule_export]
+    use crate::found::{ExplainedStep, TranslationColumns};
     #[pymodule_export]
     use crate::learn::CandidateLists;
     #[pymodule_export]

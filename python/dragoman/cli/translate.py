@@ -36,7 +36,7 @@ from dragoman.cli.messages import messages
 from dragoman.cli.progress import counter
 from dragoman.cli.show import print_json
 from dragoman.cli.unfinished import Kept, Unfinished
-from dragoman.decoder import Constraints, Decoder, Search
+from dragoman.decoder import Constraints, Decoder, Forest, Search
 from dragoman.decoder.sampling import Sampling
 from dragoman.errors import InputError
 from dragoman.features import files_of
@@ -45,7 +45,7 @@ from dragoman.metrics import metric_from
 from dragoman.model import weights_hash
 from dragoman.reranking import mbr
 from dragoman.translator import Explanation, load
-from dragoman.types import Candidates, Metric
+from dragoman.types import Candidates, Metric, Texts
 
 __all__ = ["translate"]
 
@@ -86,7 +86,9 @@ class _Line(msgspec.Struct, forbid_unknown_fields=True):
 @click.option("--all-derivations", is_flag=True, help="List texts as often as they have derivations.")
 @click.option("--align-out", metavar="FILE", help="Where word alignments go, as 0-0 1-2.")
 @click.option(
-    "--lattice-out", metavar="FILE", help="Where lattices go, a JSON object a line (.jsonl), or OpenFST text."
+    "--forest-out",
+    metavar="FILE",
+    help="Where forests go: JSON lines (.jsonl), cdec's form (.cdec), or lattices as OpenFST text.",
 )
 @click.option("--unknown", metavar="FILE", help="Where words go that no table knows, with their counts.")
 @click.option(
@@ -129,7 +131,7 @@ def translate(
     nbest_out: str | None,
     all_derivations: bool,
     align_out: str | None,
-    lattice_out: str | None,
+    forest_out: str | None,
     unknown: str | None,
     target: str | None,
     mbr_metric: str | None,
@@ -150,13 +152,13 @@ def translate(
     dragoman translate --model model --input in.de --search mcmc --mbr bleu
 
     Plain text is tokenised and cased as the model's training text was, and its translation comes back as plain text.
-    N-best lists, alignments and lattices have the words of the model; so have --jsonl, --markup and --target, which
+    N-best lists, alignments and forests have the words of the model; so have --jsonl, --markup and --target, which
     count words, and both sides with --tokenized. An empty line gives an empty line.
 
     With --input and --output, what was interrupted goes on after its last line when the same command is given again
     (not with --nbest-out).
     """
-    modes = {"--explain": explain, "--lattice-out": lattice_out, "--target": target}
+    modes = {"--explain": explain, "--forest-out": forest_out, "--target": target}
     _check_combination(size, nbest_out, mbr_metric, modes)
     if as_json and not explain:
         raise click.UsageError("--json shows explanations: it goes with --explain")
@@ -175,7 +177,7 @@ def translate(
         return
     metric = metric_from(mbr_metric) if mbr_metric else None
     kept, done = None, 0
-    if not (by_sampling or lattice_out or target or nbest_out) and _plain_files(source, output):
+    if not (by_sampling or forest_out or target or nbest_out) and _plain_files(source, output):
         options = [plain, jsonl, size, all_derivations, mbr_metric, mbr_scale, bool(unknown), bool(align_out)]
         code = [file_hash(path) for path in files_of(features or "")]
         kept = Unfinished(Path(output), _about(decoder), [*options, *code, file_hash(source)])
@@ -184,8 +186,8 @@ def translate(
         messages.note(f"going on after line {done:,} of {source}")
     lines = _prepared(decoder, islice(_lines(source), done, None)) if plain else islice(_lines(source), done, None)
     items = islice(_jsonl(source), done, None) if jsonl else ((line, None) for line in lines)
-    if lattice_out is not None:
-        _lattices(decoder, items, lattice_out)
+    if forest_out is not None:
+        _forests(decoder, items, forest_out)
     elif target is not None:
         _force(decoder, list(items), target, output, nbest_out)
     else:
@@ -391,14 +393,16 @@ def _force(
     messages.note(f"{int((sizes > 0).sum())} of {len(items)} targets can be reached")
 
 
-def _lattices(decoder: Decoder, items: Iterable[tuple[str, Constraints | None]], path: str) -> None:
+def _forests(decoder: Decoder, items: Iterable[tuple[str, Constraints | None]], path: str) -> None:
+    suffixes = Path(path).suffixes
     with _Output(path) as out:
         for number, (line, constraints) in enumerate(items):
-            lattice = decoder.lattice(line, features=True, constraints=constraints)
-            if ".jsonl" in Path(path).suffixes:
-                out.line(msgspec.json.encode({"id": number, **lattice.to_dict()}).decode())
+            found = decoder.forest(line, features=True, constraints=constraints).columns
+            forest = Forest(replace(found, ids=Texts([str(number)])))
+            if ".jsonl" in suffixes:
+                out.line(forest.to_json())
             else:
-                out.line(lattice.to_openfst())
+                out.line(forest.to_cdec(line) if ".cdec" in suffixes else forest.to_openfst())
 
 
 def _show(explanation: Explanation, as_json: bool) -> None:
