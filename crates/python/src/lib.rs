@@ -19,6 +19,7 @@ mod metric;
 mod mira;
 mod nbest;
 mod own;
+mod parts;
 mod resample;
 mod rules;
 mod sample;
@@ -76,6 +77,10 @@ mod _core {
     use crate::mira::{JudgedLists, MiraRun};
     #[pymodule_export]
     use crate::nbest::{NbestReader, NbestWriter, nbest_stat};
+    #[pymodule_export]
+    use crate::parts::{
+        CompoundModel, PieceModel, pieces_undo, word_counts, word_counts_read, word_counts_write,
+    };
     #[pymodule_export]
     use crate::resample::{bootstrap_sums, shuffle_sums};
     #[pymodule_export]
