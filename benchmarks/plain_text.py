@@ -2,9 +2,9 @@
 
     python benchmarks/plain_text.py WORK [--only by-hand] [--program PYTHON] [--seeds 0 1 2] [--test val]
 
-multi30k, German to English, raw text. For each way and seed: train on the training text, tune on val, translate the test
-set, and score what comes out, plain text with capitals, as sacreBLEU does by default (13a). Both ways are commands as
-people type them; the way `defaults` names files and nothing else (but for the seed). What WORK holds already is not
+multi30k, German to English, raw text. For each way and seed: train on the training text, tune on val, translate the
+test set, and score what comes out, plain text with capitals, as sacreBLEU does by default (13a). All ways are commands
+as people type them; the way `defaults` names files and nothing else (but for the seed). What WORK holds already is not
 made again.
 """
 
@@ -26,6 +26,7 @@ WAYS: dict[str, tuple[list[str], list[str]]] = {
         ["--tuner", "smooth-mert"],
     ),
     "defaults": ([], []),
+    "whole-compounds": (["--compounds", "none"], []),
 }
 """Options of `train` and of `tune`."""
 

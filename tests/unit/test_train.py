@@ -441,7 +441,7 @@ OTHER: dict[str, Any] = {
     "exclude": ("x",), "bars": "drop", "invalid": "skip", "alignments": "x", "symmetrise": "union",
     "aligner": "eflomal", "align_sweeps": (1, 2, 3), "reordering": ("wbe",), "smoothing": "good-turing",
     "significance": "a-e", "add": 0.5, "lm_prune": (0, 1), "lm_text": ("x",), "classes": (20,), "class_starts": 3,
-    "null_probability": 0.3, "maxent_singletons": 0.2,
+    "null_probability": 0.3, "maxent_singletons": 0.2, "compounds": "all", "compound_links": ("s",),
 }  # fmt: skip
 """Values that are not the defaults, of options that are not plain numbers or switches."""
 

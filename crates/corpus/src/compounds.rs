@@ -4,7 +4,8 @@
 //! highest geometric mean of the counts of its parts is taken; the word itself is one of these ways. Case does not matter;
 //! parts come in the form that is most frequent: `Haustür` becomes `Haus Tür`.
 //!
-//! The file has a line for each word, `Haus<TAB>12`.
+//! The file has a line that says how to split, `known=split min_length=3 min_count=1 links=s,es`, and then a line for each
+//! word, `Haus<TAB>12`.
 
 use dragoman_base::io::{Lines, Output};
 use dragoman_base::{Error, Result, words};
@@ -59,6 +60,22 @@ pub struct Parts {
     pub unknown_only: bool,
 }
 
+impl Parts {
+    /// From the first line of a file.
+    fn parse(line: &str) -> Option<Self> {
+        let mut fields = words(line);
+        let mut field = |name: &str| fields.next()?.strip_prefix(name)?.strip_prefix('=');
+        let unknown_only = match field("known")? {
+            "whole" => true,
+            "split" => false,
+            _ => return None,
+        };
+        let (min_length, min_count) = (field("min_length")?.parse().ok()?, field("min_count")?.parse().ok()?);
+        let links = field("links")?.split(',').filter(|link| !link.is_empty()).map(str::to_owned).collect();
+        fields.next().is_none().then_some(Self { min_length, min_count, links, unknown_only })
+    }
+}
+
 /// The words of a text, for splitting others.
 #[derive(Debug, Clone)]
 pub struct Compounds {
@@ -86,6 +103,42 @@ impl Compounds {
             links.push(link.chars().chain(['-']).collect());
         }
         Self { counts: counts.into_iter().collect(), forms, parts, links }
+    }
+
+    /// Writes the words, the most frequent first, to a file that appears when it is whole.
+    pub fn write(&self, path: &str) -> Result<()> {
+        let mut counts: Vec<_> = self.counts.iter().collect();
+        counts.sort_unstable_by(|a, b| b.1.cmp(a.1).then_with(|| a.0.cmp(b.0)));
+        let Parts { min_length, min_count, links, unknown_only } = &self.parts;
+        let known = if *unknown_only { "whole" } else { "split" };
+        let mut out = Output::create(path)?;
+        let links = links.join(",");
+        out.write(
+            format!("known={known} min_length={min_length} min_count={min_count} links={links}\n").as_bytes(),
+        )?;
+        for (word, count) in counts {
+            out.write(format!("{word}\t{count}\n").as_bytes())?;
+        }
+        out.finish()
+    }
+
+    /// Reads what `write` wrote.
+    pub fn read(path: &str) -> Result<Self> {
+        let mut lines = Lines::open(path)?;
+        let head = lines.next()?.unwrap_or_default();
+        let wrong = || Error::format(path, 1, "`known=split min_length=3 min_count=1 links=s,es`", head);
+        let parts = Parts::parse(head).ok_or_else(wrong)?;
+        let (mut counts, mut number) = (Vec::new(), 1);
+        while let Some(line) = lines.next()? {
+            number += 1;
+            let parsed = line.split_once('\t').and_then(|(word, count)| {
+                let count = count.parse::<u64>().ok().filter(|&count| count > 0)?;
+                (words(word).count() == 1).then(|| (word.to_owned(), count))
+            });
+            let wrong = || Error::format(path, number, "a word and its count, `Haus<TAB>12`", line);
+            counts.push(parsed.ok_or_else(wrong)?);
+        }
+        Ok(Self::new(counts, parts))
     }
 
     /// Number of words.
@@ -188,32 +241,6 @@ impl Compounds {
     }
 }
 
-/// Writes words and counts to a file that appears when it is whole.
-pub fn write_counts(counts: &[(String, u64)], path: &str) -> Result<()> {
-    let mut out = Output::create(path)?;
-    for (word, count) in counts {
-        out.write(format!("{word}\t{count}\n").as_bytes())?;
-    }
-    out.finish()
-}
-
-/// Reads words and counts.
-pub fn read_counts(path: &str) -> Result<Vec<(String, u64)>> {
-    let mut lines = Lines::open(path)?;
-    let (mut counts, mut number) = (Vec::new(), 0);
-    while let Some(line) = lines.next()? {
-        number += 1;
-        let parsed = line.split_once('\t').and_then(|(word, count)| {
-            let count = count.parse::<u64>().ok().filter(|&count| count > 0)?;
-            (words(word).count() == 1).then(|| (word.to_owned(), count))
-        });
-        counts.push(
-            parsed.ok_or_else(|| Error::format(path, number, "a word and its count, `Haus<TAB>12`", line))?,
-        );
-    }
-    Ok(counts)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -278,12 +305,29 @@ mod tests {
         counter.line("Haus b Haus 3 , a's a");
         let counts = counter.finish();
         assert_eq!(counts, counted(&[("Haus", 2), ("a", 1), ("b", 1)]));
-        write_counts(&counts, &path).unwrap();
-        assert_eq!(read_counts(&path).unwrap(), counts);
-        for bad in ["a\t1\nb\n", "a\t1\nb\tx\n", "a\t1\n\t3\n", "a\t1\nb\t0\n", "a\t1\nb c\t2\n"] {
+        let links = parts(3, 2, &["s", "es"], true);
+        Compounds::new(counts.clone(), links.clone()).write(&path).unwrap();
+        let lines = dragoman_base::io::read_lines(&path).unwrap();
+        let shown = ["known=whole min_length=3 min_count=2 links=s,es", "Haus\t2", "a\t1", "b\t1"];
+        assert_eq!(lines.iter().collect::<Vec<_>>(), shown);
+        let read = Compounds::read(&path).unwrap();
+        assert_eq!((read.parts, read.counts.len(), read.counts["Haus"]), (links, 3, 2));
+        let none = parts(3, 2, &[], false);
+        Compounds::new(counts, none.clone()).write(&path).unwrap();
+        assert_eq!(Compounds::read(&path).unwrap().parts, none);
+        let head = "known=whole min_length=3 min_count=2 links=s";
+        for bad in ["b", "b\tx", "\t3", "b\t0", "b c\t2", ""] {
+            std::fs::write(&path, format!("{head}\n{bad}\n")).unwrap();
+            assert!(
+                Compounds::read(&path).unwrap_err().to_string().contains("counts:2: expected a word"),
+                "{bad}"
+            );
+        }
+        for bad in ["", "a\t1\n", &head.replace("whole", "x"), &head.replace('3', "-"), &format!("{head} s")]
+        {
             std::fs::write(&path, bad).unwrap();
             assert!(
-                read_counts(&path).unwrap_err().to_string().contains("counts:2: expected a word"),
+                Compounds::read(&path).unwrap_err().to_string().contains("counts:1: expected `known"),
                 "{bad}"
             );
         }

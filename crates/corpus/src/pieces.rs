@@ -5,8 +5,8 @@
 //! that the word goes on after ends with [`MARK`]: `aka@@ tenga@@ nisha`. Only words of letters, apostrophes and hyphens
 //! are cut: numbers, dates and addresses stay whole. So do names that the text had not, where capitals tell names.
 //!
-//! The file has a line for each join, in order, as subword-nmt writes them: `te nga`, and `ni sha</w>` where a word
-//! ends; then, alone on a line each, the words with a capital that were cut in the text.
+//! The file says `#pieces names=whole`, or `cut`; then it has a line for each join, in order, as subword-nmt writes them:
+//! `te nga`, and `ni sha</w>` where a word ends; then, alone on a line each, the names that were cut in the text.
 
 use crate::truecase::walk;
 use dragoman_base::io::{Lines, Output};
@@ -20,6 +20,9 @@ use unicode_normalization::char::is_combining_mark;
 pub const MARK: &str = "@@";
 /// What a piece at the end of a word has in files.
 const END: &str = "</w>";
+/// The first line of a file: what happens to names that the text had not.
+const WHOLE: &str = "#pieces names=whole";
+const CUT: &str = "#pieces names=cut";
 /// Pairs that are less frequent are not joined.
 const RARE: u64 = 2;
 /// Share of words with a capital inside sentences from which on capitals do not tell names: German writes nouns so.
@@ -88,7 +91,7 @@ impl PieceCounter {
         Joins::new(rows).run(&mut pieces, size);
         if (self.capitals as f64) < MANY_CAPITALS * self.inside as f64 {
             let cut = |word: &&String| is_capital(word) && pieces.cut(word).len() > 1;
-            pieces.names = self.counts.keys().filter(cut).cloned().collect();
+            pieces.names = Some(self.counts.keys().filter(cut).cloned().collect());
         }
         pieces
     }
@@ -192,9 +195,9 @@ pub struct Pieces {
     pairs: Vec<Pair>,
     /// For a pair, its place in the order and what it becomes.
     made: FxHashMap<Pair, (u32, u32)>,
-    /// Words with a capital that were cut in the text; where there are any, others that are not at the start of a
-    /// sentence are names, and stay whole.
-    names: FxHashSet<String>,
+    /// Words with a capital that were cut in the text; others that are not at the start of a sentence are names, and stay
+    /// whole. None where capitals tell nothing.
+    names: Option<FxHashSet<String>>,
 }
 
 impl Pieces {
@@ -296,17 +299,19 @@ impl Pieces {
 
     /// Whether a word is a name that the text had not.
     fn is_name(&self, word: &str, start: bool) -> bool {
-        !start && !self.names.is_empty() && is_capital(word) && !self.names.contains(word)
+        !start && is_capital(word) && self.names.as_ref().is_some_and(|names| !names.contains(word))
     }
 
     /// Writes the joins and the names to a file that appears when it is whole.
     pub fn write(&self, path: &str) -> Result<()> {
         let mut out = Output::create(path)?;
+        out.write(if self.names.is_some() { WHOLE } else { CUT }.as_bytes())?;
+        out.write(b"\n")?;
         for &(left, right) in &self.pairs {
             let line = format!("{} {}\n", self.symbols[left as usize], self.symbols[right as usize]);
             out.write(line.as_bytes())?;
         }
-        let mut names: Vec<&String> = self.names.iter().collect();
+        let mut names: Vec<&String> = self.names.iter().flatten().collect();
         names.sort_unstable();
         for name in names {
             out.write(name.as_bytes())?;
@@ -321,8 +326,11 @@ impl Pieces {
         let (mut pieces, mut number) = (Self::default(), 0);
         while let Some(line) = lines.next()? {
             number += 1;
-            if number == 1 && line.starts_with("#version") {
-                continue;
+            if number == 1 && line.starts_with('#') {
+                pieces.names = (line == WHOLE).then(FxHashSet::default);
+                if line == WHOLE || line == CUT || line.starts_with("#version") {
+                    continue;
+                }
             }
             let wrong = || Error::format(path, number, "two pieces that are joined, or a name", line);
             let parts: Vec<&str> = words(line).collect();
@@ -335,7 +343,7 @@ impl Pieces {
                     pieces.add(pair);
                 }
                 [name] => {
-                    pieces.names.insert(name.to_owned());
+                    pieces.names.as_mut().ok_or_else(wrong)?.insert(name.to_owned());
                 }
                 _ => return Err(wrong()),
             }
@@ -463,14 +471,14 @@ mod tests {
     fn numbers_and_new_names_stay_whole() {
         let text = "er aß mit Anna und ging mit Anna und aß und ging und nahm mit ihm und aß mit ihm .";
         let pieces = learnt(&[text, text], 20);
-        assert!(pieces.names.contains("Anna"));
+        assert!(pieces.names.as_ref().unwrap().contains("Anna"));
         let line = cut(&pieces, "mit Hannan und 3.14 und 12.5.2010 a@b.de Xaver . Mitunter");
         assert!(line.contains("Hannan und 3.14 und 12.5.2010 a@b.de Xaver . M"), "{line}");
         assert!(line.ends_with("r") && line.contains("@@ "), "{line}");
         assert!(!cut(&pieces, "und Anna").ends_with(" Anna"));
         // Where many words have capitals, these say nothing.
         let german = learnt(&["der Mann sah den Hund und den Ball"], 14);
-        assert!(german.names.is_empty() && cut(&german, "der Manndund").contains("@@"));
+        assert!(german.names.is_none() && cut(&german, "der Manndund").contains("@@"));
     }
 
     #[test]
@@ -485,12 +493,19 @@ mod tests {
         let path = dir.path().join("pieces").to_str().unwrap().to_owned();
         let text = "wir sahen Anna und Hanna und sahen wir und er und sie und man und wir";
         let pieces = learnt(&[text], 30);
-        assert!(!pieces.is_empty() && !pieces.names.is_empty());
+        assert!(!pieces.is_empty() && !pieces.names.as_ref().unwrap().is_empty());
         pieces.write(&path).unwrap();
         let read = Pieces::read(&path).unwrap();
         assert_eq!((read.len(), &read.names), (pieces.len(), &pieces.names));
         assert_eq!(cut(&read, "wir und Hanna sahen Annas"), cut(&pieces, "wir und Hanna sahen Annas"));
-        for bad in ["a b\na b c\n", "a b\n\n", "a b\na b\n", "a b\na</w> b\n", "a b\na </w>\n"] {
+        for bad in [
+            "a b\na b c\n",
+            "a b\n\n",
+            "a b\na b\n",
+            "a b\na</w> b\n",
+            "a b\na </w>\n",
+            "#pieces names=cut\na\n",
+        ] {
             std::fs::write(&path, bad).unwrap();
             assert!(
                 Pieces::read(&path).unwrap_err().to_string().contains("pieces:2: expected two pieces"),

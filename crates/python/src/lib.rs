@@ -53,7 +53,7 @@ mod _core {
     #[pymodule_export]
     use crate::corpus::{
         CorpusCleaner, TruecaseModel, bitext_languages, bitext_sample, language_code, language_fits,
-        normalise_lines, sniff_file, truecase_undo, words,
+        language_known, normalise_lines, sniff_file, truecase_undo, words,
     };
     #[pymodule_export]
     use crate::decode::{NativeSystem, NativeWeights, TranslationStream};
@@ -78,9 +78,7 @@ mod _core {
     #[pymodule_export]
     use crate::nbest::{NbestReader, NbestWriter, nbest_stat};
     #[pymodule_export]
-    use crate::parts::{
-        CompoundModel, PieceModel, pieces_undo, word_counts, word_counts_read, word_counts_write,
-    };
+    use crate::parts::{CompoundModel, PieceModel, pieces_undo, word_counts};
     #[pymodule_export]
     use crate::resample::{bootstrap_sums, shuffle_sums};
     #[pymodule_export]

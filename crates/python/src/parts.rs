@@ -6,7 +6,7 @@ use crate::text::Text;
 use crate::threads;
 use dragoman_base::Texts as BaseTexts;
 use dragoman_base::io::{Lines, Output};
-use dragoman_corpus::compounds::{Parts, read_counts, write_counts};
+use dragoman_corpus::compounds::Parts;
 use dragoman_corpus::{Compounds, PieceCounter, Pieces, WordCounter, join_pieces};
 use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
@@ -138,6 +138,17 @@ impl CompoundModel {
         Self { inner: Compounds::new(counts, Parts { min_length, min_count, links, unknown_only }) }
     }
 
+    /// Reads a model.
+    #[staticmethod]
+    fn read(py: Python<'_>, path: &str) -> PyResult<Self> {
+        threads::run(py, || Compounds::read(path)).map(|inner| Self { inner }).map_err(to_py)
+    }
+
+    /// Writes the model to a file that appears when it is whole.
+    fn write(&self, py: Python<'_>, path: &str) -> PyResult<()> {
+        threads::run(py, || self.inner.write(path)).map_err(to_py)
+    }
+
     /// Number of words.
     fn __len__(&self) -> usize {
         self.inner.len()
@@ -172,16 +183,4 @@ pub fn word_counts(py: Python<'_>, paths: Vec<String>) -> PyResult<Vec<(String, 
         Ok(counter.finish())
     };
     threads::run(py, count).map_err(to_py)
-}
-
-/// Writes words and counts to a file that appears when it is whole.
-#[pyfunction]
-pub fn word_counts_write(py: Python<'_>, counts: Vec<(String, u64)>, path: &str) -> PyResult<()> {
-    threads::run(py, || write_counts(&counts, path)).map_err(to_py)
-}
-
-/// Reads words and counts.
-#[pyfunction]
-pub fn word_counts_read(py: Python<'_>, path: &str) -> PyResult<Vec<(String, u64)>> {
-    threads::run(py, || read_counts(path)).map_err(to_py)
 }
