@@ -20,6 +20,7 @@ mod metric;
 mod mira;
 mod nbest;
 mod own;
+mod parts;
 mod resample;
 mod rules;
 mod sample;
@@ -53,7 +54,7 @@ mod _core {
     #[pymodule_export]
     use crate::corpus::{
         CorpusCleaner, TruecaseModel, bitext_languages, bitext_sample, language_code, language_fits,
-        normalise_lines, sniff_file, truecase_undo, words,
+        language_known, normalise_lines, sniff_file, truecase_undo, words,
     };
     #[pymodule_export]
     use crate::decode::{NativeSystem, NativeWeights, TranslationStream};
@@ -79,6 +80,8 @@ mod _core {
     use crate::mira::{JudgedLists, MiraRun};
     #[pymodule_export]
     use crate::nbest::{NbestReader, NbestWriter, nbest_stat};
+    #[pymodule_export]
+    use crate::parts::{CompoundModel, PieceModel, pieces_undo, word_counts};
     #[pymodule_export]
     use crate::resample::{bootstrap_sums, shuffle_sums};
     #[pymodule_export]
