@@ -14,6 +14,7 @@ __all__ = [
     "CandidateLists",
     "ClassCounts",
     "ClassTable",
+    "CompoundModel",
     "CorpusCleaner",
     "ExplainedStep",
     "ForestLine",
@@ -37,6 +38,7 @@ __all__ = [
     "NativeWeights",
     "NbestReader",
     "NbestWriter",
+    "PieceModel",
     "RuleTable",
     "SampleRanker",
     "SharedValues",
@@ -55,6 +57,7 @@ __all__ = [
     "get_threads",
     "language_code",
     "language_fits",
+    "language_known",
     "lm_convert",
     "lm_estimate",
     "lm_merge",
@@ -72,11 +75,13 @@ __all__ = [
     "noisy_copies",
     "normalise_lines",
     "parse_size",
+    "pieces_undo",
     "read_gold",
     "read_lines",
     "read_links",
     "refusal",
     "rules_extract",
+    "rules_form",
     "rules_import",
     "rules_of_sentence",
     "rules_score_count",
@@ -90,6 +95,7 @@ __all__ = [
     "truecase_undo",
     "weights_load",
     "weights_save",
+    "word_counts",
     "words",
     "write_lines",
     "write_links",
@@ -770,8 +776,8 @@ def rules_extract(
     """Extracts rules from three files and writes a table.
 
     `gaps` are limits of rules with gaps: span, symbols, least words of a gap in source and target, gaps, tight edges,
-    fractional counts. Gives pairs, empty, long, bars, unaligned, tokens, extracted, rules, phrases, insignificant, below
-    the top, rare.
+    fractional counts. Gives pairs, empty, long, bars, unaligned, tokens, extracted, rules, phrases, insignificant,
+    below the top, rare.
     """
 
 def rules_of_sentence(
@@ -779,8 +785,12 @@ def rules_of_sentence(
 ) -> list[tuple[str, str, list[tuple[int, int]], float]]:
     """The rules with gaps of one sentence pair: source, target, links, count of each occurrence."""
 
+def rules_form(path: str) -> str:
+    """What the first line of a text table looks like: `phrases`, `moses` or `cdec`."""
+
 def rules_import(
     rules: str,
+    form: str,
     reordering: list[tuple[str, str]],
     columns: list[str] | None,
     out: str,
@@ -850,6 +860,7 @@ class RuleTable:
     def export(
         self,
         rules: str | None,
+        form: str,
         columns: list[str],
         counts: bool,
         reordering: list[tuple[str, str]],
@@ -1058,11 +1069,57 @@ class TruecaseModel:
     def apply_file(self, path: str, out: str, factored: bool) -> None: ...
 
 def truecase_undo(texts: Texts, factored: bool) -> Texts: ...
+
+_Owned: TypeAlias = tuple[Texts, npt.NDArray[np.int64], npt.NDArray[np.int64]]
+
+@final
+class PieceModel:
+    """Which pieces words are cut into."""
+
+    @staticmethod
+    def of_files(paths: Sequence[str], size: int) -> PieceModel: ...
+    @staticmethod
+    def of_texts(texts: Texts, size: int) -> PieceModel: ...
+    @staticmethod
+    def read(path: str) -> PieceModel: ...
+    def write(self, path: str) -> None: ...
+    def __len__(self) -> int: ...
+    def apply(self, texts: Texts) -> _Owned:
+        """Lines; the first piece of each and the number of all; for each piece the number of its word."""
+
+    def apply_file(self, path: str, out: str) -> None: ...
+
+def pieces_undo(texts: Texts) -> Texts: ...
+
+@final
+class CompoundModel:
+    """The words of a text, for splitting others."""
+
+    def __new__(
+        cls,
+        counts: Sequence[tuple[str, int]],
+        min_length: int,
+        min_count: int,
+        links: Sequence[str],
+        unknown_only: bool,
+    ) -> CompoundModel: ...
+    @staticmethod
+    def read(path: str) -> CompoundModel: ...
+    def write(self, path: str) -> None: ...
+    def __len__(self) -> int: ...
+    def split(self, word: str) -> list[str] | None: ...
+    def apply(self, texts: Texts) -> _Owned:
+        """Lines; the first word of each and the number of all; for each word the number of the one it is a part of."""
+
+    def apply_file(self, path: str, out: str) -> None: ...
+
+def word_counts(paths: Sequence[str]) -> list[tuple[str, int]]: ...
 def normalise_lines(texts: Texts, form: str) -> Texts: ...
 def sniff_file(path: str) -> str: ...
 def bitext_languages(path: str, xliff: bool) -> tuple[str, list[tuple[str, int]]]: ...
 def bitext_sample(inputs: Sequence[tuple[str, str, str, str]], count: int, skip: bool) -> tuple[Texts, Texts]: ...
 def language_code(code: str) -> str: ...
+def language_known(code: str) -> bool: ...
 def language_fits(asked: str, found: str) -> bool: ...
 def words(line: str) -> list[str]: ...
 

@@ -20,6 +20,7 @@ mod metric;
 mod mira;
 mod nbest;
 mod own;
+mod parts;
 mod resample;
 mod rules;
 mod sample;
@@ -54,7 +55,7 @@ mod _core {
     #[pymodule_export]
     use crate::corpus::{
         CorpusCleaner, TruecaseModel, bitext_languages, bitext_sample, language_code, language_fits,
-        normalise_lines, sniff_file, truecase_undo, words,
+        language_known, normalise_lines, sniff_file, truecase_undo, words,
     };
     #[pymodule_export]
     use crate::decode::{NativeSystem, NativeWeights, TranslationStream};
@@ -81,9 +82,13 @@ mod _core {
     #[pymodule_export]
     use crate::nbest::{NbestReader, NbestWriter, nbest_stat};
     #[pymodule_export]
+    use crate::parts::{CompoundModel, PieceModel, pieces_undo, word_counts};
+    #[pymodule_export]
     use crate::resample::{bootstrap_sums, shuffle_sums};
     #[pymodule_export]
-    use crate::rules::{RuleTable, rules_extract, rules_import, rules_of_sentence, rules_score_count};
+    use crate::rules::{
+        RuleTable, rules_extract, rules_form, rules_import, rules_of_sentence, rules_score_count,
+    };
     #[pymodule_export]
     use crate::sample::{SampleRanker, sample_translations};
     #[pymodule_export]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
@@ -11,7 +11,7 @@ from functools import partial
 from itertools import islice
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 import msgspec
@@ -43,11 +43,14 @@ from dragoman.features import files_of
 from dragoman.files import Lines, file_hash, read_text, write_text
 from dragoman.metrics import metric_from
 from dragoman.model import weights_hash
+from dragoman.preprocess import Preparation
 from dragoman.reranking import mbr
 from dragoman.translator import Explanation, load
 from dragoman.types import Candidates, Metric, Texts
 
 __all__ = ["translate"]
+
+T = TypeVar("T")
 
 
 class _Line(msgspec.Struct, forbid_unknown_fields=True):
@@ -184,7 +187,9 @@ def translate(
         done = kept.begin()
     if done:
         messages.note(f"going on after line {done:,} of {source}")
-    lines = _prepared(decoder, islice(_lines(source), done, None)) if plain else islice(_lines(source), done, None)
+    strange = _Unknown(unknown, decoder.text if plain else None) if unknown else None
+    given = islice(_lines(source), done, None)
+    lines = _prepared(decoder, strange.seen(given) if strange else given) if plain else given
     items = islice(_jsonl(source), done, None) if jsonl else ((line, None) for line in lines)
     if forest_out is not None:
         _forests(decoder, items, forest_out)
@@ -205,7 +210,6 @@ def translate(
         )
         choose = None if metric is None else partial(_least_risk, metric, 1.0 if mbr_scale is None else mbr_scale)
         finish = (lambda text: decoder.text.after([text])[0]) if plain else None
-        strange = _Unknown(unknown) if unknown else None
         if kept is not None:
             with kept:
                 _keep(wanted, kept, choose, finish, strange)
@@ -227,29 +231,42 @@ def _about(decoder: Decoder) -> list[str]:
     return [decoder.model.state, weights_hash(decoder.weights), repr(decoder.search)]
 
 
-class _Unknown:
-    """Counts words that no table knows: they are copied to the translation."""
+def _between(items: Sequence[T], span: str) -> Sequence[T]:
+    """Those of a span such as 0-2."""
+    first, _, last = span.partition("-")
+    return items[int(first) : int(last)]
 
-    def __init__(self, path: str) -> None:
-        self.path = path
+
+class _Unknown:
+    """Counts words that no table knows, as they are written in the text."""
+
+    def __init__(self, path: str, text: Preparation | None) -> None:
+        self.path, self._text = path, text
         self.counts: Counter[str] = Counter()
+        self._lines: deque[str] = deque()
+
+    def seen(self, lines: Iterable[str]) -> Iterator[str]:
+        """Plain lines on their way to the decoder."""
+        for line in lines:
+            self._lines.append(line)
+            yield line
 
     def add(self, found: Candidates) -> None:
         """The unknown words of a sentence's best derivation."""
         self.counts.update(self.words(found))
 
-    @staticmethod
-    def words(found: Candidates) -> list[str]:
-        """The words of a sentence that no table knows."""
-        strange: list[str] = []
+    def words(self, found: Candidates) -> list[str]:
+        """The words of the next sentence that no table knows; of plain text, those that people wrote."""
+        line = self._lines.popleft() if self._lines else None
         if found.extra is None or not found.size:
-            return strange
-        words = found.texts[0].split()
-        for span in found.extra[0].split():
-            if span.endswith("!"):
-                first, _, last = span.rstrip("!").partition(":")[2].partition("-")
-                strange += words[int(first) : int(last)]
-        return strange
+            return []
+        spans = [span.rstrip("!").split(":") for span in found.extra[0].split() if span.endswith("!")]
+        if line is None or self._text is None:
+            return [word for _, span in spans for word in _between(found.texts[0].split(), span)]
+        written, owners = self._text.origins(line)
+        # A word that was cut counts once.
+        strange = {owner for span, _ in spans for owner in _between(owners, span)}
+        return [written[owner] for owner in sorted(strange)]
 
     def write(self) -> None:
         """The list, the most frequent first."""
