@@ -316,7 +316,7 @@ def _tell(plan: _Plan, say: Say | None) -> None:
 def _hashes(plan: _Plan, o: Options) -> dict[str, str]:
     """The hash of every file that is read."""
     cases = [side.truecaser for side in plan.settled.sides if side.truecaser]
-    more = [*o.corpus.exclude, *o.lm_text, *([o.alignments] if o.alignments else []), *cases]
+    more = [*o.corpus.exclude, *o.lm_text, *o.grammar.filter, *([o.alignments] if o.alignments else []), *cases]
     inputs = {}
     for path in map(Path, [*plan.found.paths, *more]):
         if not path.is_file():
