@@ -11,19 +11,21 @@ from dragoman._core import language_code, words
 from dragoman.corpus import Truecaser, normalise, recase
 from dragoman.errors import OptionError
 from dragoman.options import closest
-from dragoman.tokenizers import BAR, make
+from dragoman.parts import Compounds, Subwords, join_pieces
+from dragoman.prepared import LEARNT
+from dragoman.tokenizers import BAR, Spanning, make
 
 __all__ = ["Preparation"]
 
-_KNOWN = {"languages", "tokenizers", "normalise", "case", "truecasers", "bars", "factored"}
+_KNOWN = {"languages", "tokenizers", "normalise", "case", "bars", "factored", *LEARNT.values()}
 
 
 class Preparation:
     """What is done to a source line before, and to a target line after it is translated.
 
     `about` is the section `text` of a model, with what `dragoman.corpus.Options` call `languages`, `normalise`, `case`,
-    `bars` and `factored`, the `tokenizers` of both sides, and `truecasers`, the files of both sides' cases in the
-    model's folder. What is not named is not done.
+    `bars` and `factored`, the `tokenizers` of both sides, and lists of both sides' files in the model's folder:
+    `truecasers`, `compounds` and `subwords`. What is not named is not done.
 
     >>> preparation = Preparation({"tokenizers": ["char", "char"], "case": "lower", "bars": "escape"})
     >>> preparation.before(["A |"])
@@ -50,28 +52,57 @@ class Preparation:
         self._case = str(about.get("case", "keep"))
         self._escape = about.get("bars") == "escape"
         self._factored = bool(about.get("factored"))
-        self._truecasers = [Truecaser.load(Path(folder) / name) for name in about.get("truecasers", [])]
+        files = {name: about.get(name, ["", ""]) for name in LEARNT.values()}
+        self._truecasers = [Truecaser.load(Path(folder) / file) if file else None for file in files["truecasers"]]
+        self._compounds = [Compounds.load(Path(folder) / file) if file else None for file in files["compounds"]]
+        self._subwords = [Subwords.load(Path(folder) / file) if file else None for file in files["subwords"]]
+        self._in_pieces = any(files["subwords"])
 
     def before(self, lines: Sequence[str]) -> list[str]:
         """Source lines as the model knows them."""
-        return self._prepared(lines, 0)
+        return self._cut(self._prepared(lines, 0), 0)
 
     def reference(self, lines: Sequence[str]) -> list[str]:
         """Target lines as the model would write them, to compare its words with."""
-        return self._prepared(lines, 1)
+        return self._cut(self._prepared(lines, 1), 1)
+
+    def origins(self, line: str) -> tuple[list[str], list[int]]:
+        """The words of a source line as they are written, and for each word of `before([line])[0]` whose it is."""
+        text = normalise([line], self._form)[0] if self._form != "none" else line
+        if isinstance(self._source, Spanning):
+            found = [text[start:end] for start, end in self._source.spans([text]).of(0)]
+        else:
+            found = words(self._source.tokenize([text])[0])
+        ready, owners = self._prepared([line], 0), list(range(len(found)))
+        for layer in self._layers(0):
+            owned = layer.apply(ready)
+            ready, owners = owned.texts.to_list(), [owners[word] for word in owned.of(0)]
+        return found, owners
 
     def _prepared(self, lines: Sequence[str], side: int) -> list[str]:
-        tokenizer = (self._source, self._target)[side]
+        """Lines with all that changes words one by one."""
+        tokenizer, truecaser = (self._source, self._target)[side], self._truecasers[side]
         texts = tokenizer.tokenize(normalise(lines, self._form).to_list() if self._form != "none" else list(lines))
         if self._case == "lower":
             texts = [" ".join(map(self._lower, words(line))) for line in texts]
         if self._escape:
             texts = [line.replace("|", BAR) for line in texts]
-        return self._truecasers[side].apply(texts, factored=self._factored).to_list() if self._truecasers else texts
+        return truecaser.apply(texts, factored=self._factored).to_list() if truecaser is not None else texts
+
+    def _layers(self, side: int) -> list[Compounds | Subwords]:
+        """What makes several words of one, in order."""
+        return [layer for layer in (self._compounds[side], self._subwords[side]) if layer is not None]
+
+    def _cut(self, lines: list[str], side: int) -> list[str]:
+        for layer in self._layers(side):
+            lines = layer.apply(lines).texts.to_list()
+        return lines
 
     def after(self, lines: Sequence[str]) -> list[str]:
         """Target lines as people write them."""
-        texts = recase(lines, factored=self._factored).to_list() if self._case == "truecase" else list(lines)
+        # Pieces of the source side that no rule knows are copied: they are joined, too.
+        texts = join_pieces(lines).to_list() if self._in_pieces else list(lines)
+        texts = recase(texts, factored=self._factored).to_list() if self._case == "truecase" else texts
         texts = self._target.detokenize(texts)
         return [line.replace(BAR, "|") for line in texts] if self._escape else texts
 

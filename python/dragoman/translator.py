@@ -19,7 +19,7 @@ from typing import Any, NamedTuple, overload
 
 from dragoman import moses, weights
 from dragoman.alignment import Aligner
-from dragoman.decoder import Constraints, Decoder, Derivation, Lattice, Phrase, Search
+from dragoman.decoder import Constraints, Decoder, Derivation, Forest, Phrase, Search
 from dragoman.errors import InputError, OptionError
 from dragoman.model import Model, is_model
 from dragoman.options import made
@@ -279,10 +279,10 @@ class Translator:
         others = [self._translation(found, row, line, tokenized, listed=True) for row in range(1, found.size)]
         return Explanation(best, best.derivation, others)
 
-    def lattice(self, text: str, *, tokenized: bool = False) -> Lattice:
-        """The recombined search graph of a line."""
+    def forest(self, text: str, *, tokenized: bool = False) -> Forest:
+        """All derivations of a line that the search kept."""
         _one(text)
-        return self.decoder.lattice(self._before([text], tokenized)[0], features=True)
+        return self.decoder.forest(self._before([text], tokenized)[0], features=True)
 
     def align(self, source: str, target: str, *, tokenized: bool = False) -> list[tuple[int, int]]:
         """Which words of a line and of its translation belong together, by the model's own aligner."""

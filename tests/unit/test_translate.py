@@ -19,7 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dragoman import lm, nbest, rules
-from dragoman.decoder import Constraints, Decoder, Search
+from dragoman.decoder import Constraints, Decoder, Search, read_forests
 from dragoman.errors import OptionError
 from dragoman.metrics import Bleu
 from dragoman.model import Model, Part, seal
@@ -165,15 +165,23 @@ def test_nbest_lists(cli: Cli, model: Path, source: Path, tmp_path: Path) -> Non
     assert code != 0 and "--nbest-out" in err
 
 
-def test_lattices(cli: Cli, model: Path, source: Path, tmp_path: Path) -> None:
+def test_forests(cli: Cli, model: Path, source: Path, tmp_path: Path) -> None:
     path = tmp_path / "l.jsonl"
-    assert cli("translate", "--model", model, "--input", source, "--lattice-out", path)[0] == 0
+    assert cli("translate", "--model", model, "--input", source, "--forest-out", path)[0] == 0
     objects = [json.loads(line) for line in path.read_text().splitlines()]
     assert [o["id"] for o in objects] == [0, 1, 2]
-    assert objects[1] == {"id": 1, "nodes": 1, "finals": [0], "arcs": []}
-    assert set(objects[0]["arcs"][0][5]) <= set(Decoder(model).dense)
+    empty = {"head": 0, "tails": [], "target": [], "span": [0, 0], "score": 0, "features": {}}
+    assert objects[1] == {"id": 1, "nodes": 1, "edges": [empty]}
+    assert set(objects[0]["edges"][0]["features"]) <= set(Decoder(model).dense)
+    forests = list(read_forests(path))
+    assert [forest.id for forest in forests] == ["0", "1", "2"]
+    assert forests[0].k_best(1)[0].text == Decoder(model).translate([source.read_text().splitlines()[0]])[0]
+    path = tmp_path / "l.cdec.gz"
+    assert cli("translate", "--model", model, "--input", source, "--forest-out", path)[0] == 0
+    weights = Decoder(model).weights
+    assert next(read_forests(path)).rescored(weights).k_best(1)[0].text == forests[0].k_best(1)[0].text
     path = tmp_path / "l.fst"
-    assert cli("translate", "--model", model, "--input", source, "--lattice-out", path)[0] == 0
+    assert cli("translate", "--model", model, "--input", source, "--forest-out", path)[0] == 0
     blocks = path.read_text().split("\n\n")
     first = [line.split("\t") for line in blocks[0].split("\n")]
     assert first[0][0] == "0" and {len(line) for line in first} == {1, 5}

@@ -127,7 +127,7 @@ def test_the_decoder_counts_what_it_has_searched(folder: Path) -> None:
     decoder.translate(lines)
     assert decoder.searched == 5
     source.candidates([0, 2], decoder.weights)
-    source.lattices([1], decoder.weights)
+    source.forests([1], decoder.weights)
     source.best(decoder.weights)
     assert decoder.searched == 5 + 2 + 1 + 5
 

@@ -23,7 +23,7 @@ fn split(token: &str, factored: bool) -> (&str, &str) {
 }
 
 /// Calls `f` with each token, its surface, the factors after it, and whether a sentence starts there.
-fn walk<'a>(line: &'a str, factored: bool, mut f: impl FnMut(&'a str, &'a str, bool)) {
+pub(crate) fn walk<'a>(line: &'a str, factored: bool, mut f: impl FnMut(&'a str, &'a str, bool)) {
     let mut start = true;
     for token in words(line) {
         let (surface, factors) = split(token, factored);

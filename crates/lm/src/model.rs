@@ -2,11 +2,10 @@
 
 use crate::arpa;
 use crate::ngrams::Ngrams;
-use crate::table::{
-    Automaton, Bytes, Compact, Hash, Head, Kind, ROOT, Vocabulary, assemble, is_table, parse,
-};
-use crate::words::{BOS, SPECIAL};
+use crate::table::{Automaton, Bytes, Compact, Hash, Head, Kind, ROOT, assemble, is_table, parse};
+use crate::words::{BOS, SPECIAL, UNK};
 use dragoman_base::io::Output;
+use dragoman_base::vocabulary::Vocabulary;
 use dragoman_base::{Error, Result};
 use std::fs::File;
 use std::io::Read;
@@ -107,7 +106,7 @@ impl Model {
     fn views(all: &'static [u8], head: &Head) -> Option<(Vocabulary<'static>, Table, Vec<u32>)> {
         let sections: Vec<&'static [u8]> = head.sections.iter().map(|range| &all[range.clone()]).collect();
         let [text, ends, slots, starts, rest @ ..] = sections.as_slice() else { return None };
-        let vocabulary = Vocabulary::new(text, ends, slots)?;
+        let vocabulary = Vocabulary::new([text, ends, slots]).filter(Vocabulary::is_sound)?;
         let words = vocabulary.len();
         if starts.len() != (head.counts.len() + 1) * 4 || words < SPECIAL.len() {
             return None;
@@ -178,7 +177,7 @@ impl Model {
     /// The id of a word; [`crate::UNK`] for a word that the model does not know.
     #[inline]
     pub fn word(&self, text: &str) -> u32 {
-        self.vocabulary.id(text.as_bytes())
+        self.vocabulary.id(text).unwrap_or(UNK)
     }
 
     /// The word behind an id below [`Model::words`].

@@ -32,13 +32,24 @@ pub struct Rule<'a> {
     pub target: &'a [u32],
 }
 
-/// A symbol of the source side of an applied rule.
+/// A symbol of one side of a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Symbol {
-    /// A word, by its position in the sentence.
-    Word(u32),
-    /// A gap, counted from 0.
+pub enum Symbol<W = u32> {
+    /// A word: by its position in the sentence, unless it is given as a text.
+    Word(W),
+    /// A gap: counted from 0 in order of the source, on both sides.
     Gap(u32),
+}
+
+impl<W: Copy> Symbol<W> {
+    /// The word, if it is one.
+    #[inline]
+    pub fn word(&self) -> Option<W> {
+        match self {
+            Self::Word(word) => Some(*word),
+            Self::Gap(_) => None,
+        }
+    }
 }
 
 impl Rule<'_> {

@@ -3,8 +3,8 @@
 pub mod columns;
 pub mod coverage;
 pub mod feature;
+mod forest;
 mod future;
-mod lattice;
 mod nbest;
 mod options;
 mod prune;
@@ -12,7 +12,7 @@ pub mod search;
 mod system;
 mod translate;
 
-pub use lattice::{Lattice, Phrase};
+pub use forest::Lattice;
 pub use nbest::Nbest;
 pub use options::{Choice, Collector, Opt, Options, Span};
 pub use system::System;

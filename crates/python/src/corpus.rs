@@ -143,6 +143,12 @@ pub fn language_code(code: &str) -> String {
     Tag::parse(code).language
 }
 
+/// Whether a code is of ISO 639's languages with two letters, in any of its forms.
+#[pyfunction]
+pub fn language_known(code: &str) -> bool {
+    Tag::parse(code).is_known()
+}
+
 /// Whether a code means what was asked for: `sn` asks for `sn-ZW`, too.
 #[pyfunction]
 pub fn language_fits(asked: &str, found: &str) -> bool {

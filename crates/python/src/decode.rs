@@ -2,16 +2,18 @@
 
 use crate::columns::{Names, Texts};
 use crate::errors::{invalid, to_py};
-use crate::found::{ExplainedStep, LatticeArc, LatticeColumns, TranslationColumns};
+use crate::forests::NativeForests;
+use crate::found::{ExplainedStep, TranslationColumns};
 use crate::own;
 use crate::text::Text;
 use crate::threads;
 use dragoman_base::{Error, Names as BaseNames, Result};
+use dragoman_forest::Forest;
 use dragoman_model::feature::{Part, Reference, StateFeature};
 use dragoman_model::{Forced, Input, Weights, markup};
-use dragoman_phrase::columns::{Candidates, Explained, Filing, Lattices, explained};
+use dragoman_phrase::columns::{Candidates, Explained, Filing, explained};
 use dragoman_phrase::search::{Graph, Limits, Ready};
-use dragoman_phrase::{Choice, Lattice, Phrase, Settings, System, Translation, search, translate};
+use dragoman_phrase::{Choice, Lattice, Settings, System, Translation, search, translate};
 use dragoman_stream::{Lost, Stream, pools};
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
@@ -317,61 +319,37 @@ impl NativeSystem {
         Ok((score, steps.into_iter().map(ExplainedStep::from).collect()))
     }
 
-    /// The lattices of sentences with all features, in columns: `density` arcs for each source word, 0 for all.
-    #[pyo3(signature = (lines, weights, settings, density, threads=None))]
-    fn lattices(
+    /// The forests of sentences with all features: `density` edges for each source word, 0 for all.
+    #[pyo3(signature = (lines, weights, settings, density, demands=None, threads=None))]
+    #[allow(clippy::too_many_arguments)] // one per option
+    fn forests(
         &self,
         py: Python<'_>,
         lines: &Texts,
         weights: &NativeWeights,
         settings: PySettings,
         density: f64,
+        demands: Option<Text<Vec<Demands>>>,
         threads: Option<usize>,
-    ) -> PyResult<LatticeColumns> {
+    ) -> PyResult<NativeForests> {
         let weights = &weights.inner;
         let mut plan = settings.settings();
         plan.limits.keep = true;
+        if demands.as_ref().is_some_and(|demands| demands.len() != lines.inner.len()) {
+            return Err(invalid("expected constraints for each line"));
+        }
         let one = |i: usize| -> Result<Lattice> {
-            let input = read(lines.inner.get(i), settings.markup, None)?;
+            let input = read(lines.inner.get(i), settings.markup, demands.as_ref().map(|all| &all[i]))?;
             let most = (density > 0.0).then(|| (density * input.words.len() as f64).ceil() as usize);
-            let see = |ready: &Ready<'_>, graph: &Graph| Lattice::new(ready, graph, true, most);
+            let see = |ready: &Ready<'_>, graph: &Graph| Lattice::new(ready, graph, settings.features, most);
             search(&self.inner, &input, weights, &plan, None, see).map_err(at_line(i))
         };
-        let run = || {
+        let run = || -> Result<Vec<Forest>> {
             let done = self.each(threads, lines.inner.len(), one)?;
-            Ok(Lattices::of(&done, &self.inner))
+            // In order of the sentences, so that names get the same numbers however many threads there are.
+            Ok(done.into_iter().map(|lattice| lattice.filed(&self.inner)).collect())
         };
-        LatticeColumns::new(py, py.detach(run).map_err(to_py)?)
-    }
-
-    /// The lattice of a sentence: number of nodes, final nodes, arcs.
-    #[pyo3(signature = (line, weights, settings, demands=None))]
-    fn lattice(
-        &self,
-        py: Python<'_>,
-        line: Text,
-        weights: &NativeWeights,
-        settings: PySettings,
-        demands: Option<Text<Demands>>,
-    ) -> PyResult<(usize, Vec<u32>, Vec<LatticeArc>)> {
-        let weights = &weights.inner;
-        let mut plan = settings.settings();
-        plan.limits.keep = true;
-        let run = || -> Result<(Lattice, Vec<u32>)> {
-            let input = read(&line, settings.markup, demands.as_deref())?;
-            let made = search(&self.inner, &input, weights, &plan, None, |ready, graph| {
-                Lattice::new(ready, graph, settings.features, None)
-            })?;
-            let own = self.inner.file(&made.own);
-            Ok((made, own))
-        };
-        let (Lattice { nodes, finals, arcs, .. }, own) = py.detach(run).map_err(to_py)?;
-        let filing = Filing { dense: self.inner.dense(), own: &own };
-        let arc = |arc: Phrase| {
-            let features = filing.rows(&arc.features);
-            LatticeArc::new(arc, features)
-        };
-        Ok((nodes, finals, arcs.into_iter().map(arc).collect()))
+        Ok(py.detach(run).map_err(to_py)?.into())
     }
 }
 

@@ -8,8 +8,9 @@ mod columns;
 mod corpus;
 mod decode;
 mod errors;
+mod forest_mert;
+mod forests;
 mod found;
-mod lattices;
 mod learn;
 mod learner;
 mod lm;
@@ -19,6 +20,7 @@ mod metric;
 mod mira;
 mod nbest;
 mod own;
+mod parts;
 mod resample;
 mod rules;
 mod sample;
@@ -52,14 +54,16 @@ mod _core {
     #[pymodule_export]
     use crate::corpus::{
         CorpusCleaner, TruecaseModel, bitext_languages, bitext_sample, language_code, language_fits,
-        normalise_lines, sniff_file, truecase_undo, words,
+        language_known, normalise_lines, sniff_file, truecase_undo, words,
     };
     #[pymodule_export]
     use crate::decode::{NativeSystem, NativeWeights, TranslationStream};
     #[pymodule_export]
-    use crate::found::{ExplainedStep, LatticeArc, LatticeColumns, TranslationColumns};
+    use crate::forest_mert::{ForestLine, ForestLines};
     #[pymodule_export]
-    use crate::lattices::LatticePool;
+    use crate::forests::{ForestPool, NativeForests};
+    #[pymodule_export]
+    use crate::found::{ExplainedStep, TranslationColumns};
     #[pymodule_export]
     use crate::learn::CandidateLists;
     #[pymodule_export]
@@ -76,6 +80,8 @@ mod _core {
     use crate::mira::{JudgedLists, MiraRun};
     #[pymodule_export]
     use crate::nbest::{NbestReader, NbestWriter, nbest_stat};
+    #[pymodule_export]
+    use crate::parts::{CompoundModel, PieceModel, pieces_undo, word_counts};
     #[pymodule_export]
     use crate::resample::{bootstrap_sums, shuffle_sums};
     #[pymodule_export]

@@ -3,10 +3,10 @@
 use crate::gap;
 use crate::grammar::Form;
 use crate::import::reordering_columns;
-use crate::scratch::Scratch;
 use crate::sort::{Sorted, Sorter};
 use crate::table::Table;
 use dragoman_base::io::Output;
+use dragoman_base::scratch::Scratch;
 use dragoman_base::{Error, Result};
 use std::io::Write;
 use std::path::Path;

@@ -4,11 +4,11 @@
 use crate::code::{put_phrase, take_phrase, take_u32};
 use crate::gap;
 use crate::grammar::{Form, Line, fields, named_scores, score_names};
-use crate::scratch::Scratch;
 use crate::sort::{Sorted, Sorter};
 use crate::table::{Builder, MAX_LENGTH, Rule};
 use dragoman_base::error::quote;
 use dragoman_base::io::Lines;
+use dragoman_base::scratch::Scratch;
 use dragoman_base::{Error, Names, Result, words};
 use std::borrow::Borrow;
 use std::path::PathBuf;

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
@@ -11,7 +11,7 @@ from functools import partial
 from itertools import islice
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 import msgspec
@@ -36,18 +36,21 @@ from dragoman.cli.messages import messages
 from dragoman.cli.progress import counter
 from dragoman.cli.show import print_json
 from dragoman.cli.unfinished import Kept, Unfinished
-from dragoman.decoder import Constraints, Decoder, Search
+from dragoman.decoder import Constraints, Decoder, Forest, Search
 from dragoman.decoder.sampling import Sampling
 from dragoman.errors import InputError
 from dragoman.features import files_of
 from dragoman.files import Lines, file_hash, read_text, write_text
 from dragoman.metrics import metric_from
 from dragoman.model import weights_hash
+from dragoman.preprocess import Preparation
 from dragoman.reranking import mbr
 from dragoman.translator import Explanation, load
-from dragoman.types import Candidates, Metric
+from dragoman.types import Candidates, Metric, Texts
 
 __all__ = ["translate"]
+
+T = TypeVar("T")
 
 
 class _Line(msgspec.Struct, forbid_unknown_fields=True):
@@ -86,7 +89,9 @@ class _Line(msgspec.Struct, forbid_unknown_fields=True):
 @click.option("--all-derivations", is_flag=True, help="List texts as often as they have derivations.")
 @click.option("--align-out", metavar="FILE", help="Where word alignments go, as 0-0 1-2.")
 @click.option(
-    "--lattice-out", metavar="FILE", help="Where lattices go, a JSON object a line (.jsonl), or OpenFST text."
+    "--forest-out",
+    metavar="FILE",
+    help="Where forests go: JSON lines (.jsonl), cdec's form (.cdec), or lattices as OpenFST text.",
 )
 @click.option("--unknown", metavar="FILE", help="Where words go that no table knows, with their counts.")
 @click.option(
@@ -129,7 +134,7 @@ def translate(
     nbest_out: str | None,
     all_derivations: bool,
     align_out: str | None,
-    lattice_out: str | None,
+    forest_out: str | None,
     unknown: str | None,
     target: str | None,
     mbr_metric: str | None,
@@ -150,13 +155,13 @@ def translate(
     dragoman translate --model model --input in.de --search mcmc --mbr bleu
 
     Plain text is tokenised and cased as the model's training text was, and its translation comes back as plain text.
-    N-best lists, alignments and lattices have the words of the model; so have --jsonl, --markup and --target, which
+    N-best lists, alignments and forests have the words of the model; so have --jsonl, --markup and --target, which
     count words, and both sides with --tokenized. An empty line gives an empty line.
 
     With --input and --output, what was interrupted goes on after its last line when the same command is given again
     (not with --nbest-out).
     """
-    modes = {"--explain": explain, "--lattice-out": lattice_out, "--target": target}
+    modes = {"--explain": explain, "--forest-out": forest_out, "--target": target}
     _check_combination(size, nbest_out, mbr_metric, modes)
     if as_json and not explain:
         raise click.UsageError("--json shows explanations: it goes with --explain")
@@ -175,17 +180,19 @@ def translate(
         return
     metric = metric_from(mbr_metric) if mbr_metric else None
     kept, done = None, 0
-    if not (by_sampling or lattice_out or target or nbest_out) and _plain_files(source, output):
+    if not (by_sampling or forest_out or target or nbest_out) and _plain_files(source, output):
         options = [plain, jsonl, size, all_derivations, mbr_metric, mbr_scale, bool(unknown), bool(align_out)]
         code = [file_hash(path) for path in files_of(features or "")]
         kept = Unfinished(Path(output), _about(decoder), [*options, *code, file_hash(source)])
         done = kept.begin()
     if done:
         messages.note(f"going on after line {done:,} of {source}")
-    lines = _prepared(decoder, islice(_lines(source), done, None)) if plain else islice(_lines(source), done, None)
+    strange = _Unknown(unknown, decoder.text if plain else None) if unknown else None
+    given = islice(_lines(source), done, None)
+    lines = _prepared(decoder, strange.seen(given) if strange else given) if plain else given
     items = islice(_jsonl(source), done, None) if jsonl else ((line, None) for line in lines)
-    if lattice_out is not None:
-        _lattices(decoder, items, lattice_out)
+    if forest_out is not None:
+        _forests(decoder, items, forest_out)
     elif target is not None:
         _force(decoder, list(items), target, output, nbest_out)
     else:
@@ -203,7 +210,6 @@ def translate(
         )
         choose = None if metric is None else partial(_least_risk, metric, 1.0 if mbr_scale is None else mbr_scale)
         finish = (lambda text: decoder.text.after([text])[0]) if plain else None
-        strange = _Unknown(unknown) if unknown else None
         if kept is not None:
             with kept:
                 _keep(wanted, kept, choose, finish, strange)
@@ -225,29 +231,42 @@ def _about(decoder: Decoder) -> list[str]:
     return [decoder.model.state, weights_hash(decoder.weights), repr(decoder.search)]
 
 
-class _Unknown:
-    """Counts words that no table knows: they are copied to the translation."""
+def _between(items: Sequence[T], span: str) -> Sequence[T]:
+    """Those of a span such as 0-2."""
+    first, _, last = span.partition("-")
+    return items[int(first) : int(last)]
 
-    def __init__(self, path: str) -> None:
-        self.path = path
+
+class _Unknown:
+    """Counts words that no table knows, as they are written in the text."""
+
+    def __init__(self, path: str, text: Preparation | None) -> None:
+        self.path, self._text = path, text
         self.counts: Counter[str] = Counter()
+        self._lines: deque[str] = deque()
+
+    def seen(self, lines: Iterable[str]) -> Iterator[str]:
+        """Plain lines on their way to the decoder."""
+        for line in lines:
+            self._lines.append(line)
+            yield line
 
     def add(self, found: Candidates) -> None:
         """The unknown words of a sentence's best derivation."""
         self.counts.update(self.words(found))
 
-    @staticmethod
-    def words(found: Candidates) -> list[str]:
-        """The words of a sentence that no table knows."""
-        strange: list[str] = []
+    def words(self, found: Candidates) -> list[str]:
+        """The words of the next sentence that no table knows; of plain text, those that people wrote."""
+        line = self._lines.popleft() if self._lines else None
         if found.extra is None or not found.size:
-            return strange
-        words = found.texts[0].split()
-        for span in found.extra[0].split():
-            if span.endswith("!"):
-                first, _, last = span.rstrip("!").partition(":")[2].partition("-")
-                strange += words[int(first) : int(last)]
-        return strange
+            return []
+        spans = [span.rstrip("!").split(":") for span in found.extra[0].split() if span.endswith("!")]
+        if line is None or self._text is None:
+            return [word for _, span in spans for word in _between(found.texts[0].split(), span)]
+        written, owners = self._text.origins(line)
+        # A word that was cut counts once.
+        strange = {owner for span, _ in spans for owner in _between(owners, span)}
+        return [written[owner] for owner in sorted(strange)]
 
     def write(self) -> None:
         """The list, the most frequent first."""
@@ -391,14 +410,16 @@ def _force(
     messages.note(f"{int((sizes > 0).sum())} of {len(items)} targets can be reached")
 
 
-def _lattices(decoder: Decoder, items: Iterable[tuple[str, Constraints | None]], path: str) -> None:
+def _forests(decoder: Decoder, items: Iterable[tuple[str, Constraints | None]], path: str) -> None:
+    suffixes = Path(path).suffixes
     with _Output(path) as out:
         for number, (line, constraints) in enumerate(items):
-            lattice = decoder.lattice(line, features=True, constraints=constraints)
-            if ".jsonl" in Path(path).suffixes:
-                out.line(msgspec.json.encode({"id": number, **lattice.to_dict()}).decode())
+            found = decoder.forest(line, features=True, constraints=constraints).columns
+            forest = Forest(replace(found, ids=Texts([str(number)])))
+            if ".jsonl" in suffixes:
+                out.line(forest.to_json())
             else:
-                out.line(lattice.to_openfst())
+                out.line(forest.to_cdec(line) if ".cdec" in suffixes else forest.to_openfst())
 
 
 def _show(explanation: Explanation, as_json: bool) -> None:

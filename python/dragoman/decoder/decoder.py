@@ -1,4 +1,4 @@
-"""The decoder: translates with a model, and gives n-best lists, lattices, alignments and explanations.
+"""The decoder: translates with a model, and gives n-best lists, forests, alignments and explanations.
 
 >>> decoder = Decoder("model")                                                # doctest: +SKIP
 >>> decoder.translate(["ein haus"])                                           # doctest: +SKIP
@@ -22,7 +22,7 @@ import numpy as np
 from dragoman._core import NativeSystem, NativeWeights, TranslationColumns, TranslationStream, get_threads
 from dragoman.decoder.constraints import Constraints
 from dragoman.decoder.derivation import Derivation, Phrase
-from dragoman.decoder.forest import Arc, Lattice
+from dragoman.decoder.forest import Forest
 from dragoman.decoder.opened import Sent, brought, open_system, received, sent
 from dragoman.decoder.search import Search, Settings
 from dragoman.errors import OptionError
@@ -30,7 +30,7 @@ from dragoman.features import Parsed, extended, lacking, parsed
 from dragoman.model import Model
 from dragoman.options import made
 from dragoman.preprocess import Preparation
-from dragoman.types import F64, Candidates, Features, Names, Texts, Weights
+from dragoman.types import F64, Candidates, Features, ForestColumns, Names, Texts, Weights
 from dragoman.user_features import RuleFeature, StateFeature
 
 if TYPE_CHECKING:
@@ -245,20 +245,35 @@ class Decoder:
         fired = dict.fromkeys(name for phrase in phrases for name in phrase.features)
         return Derivation(score, phrases, {name: used[name] for name in fired})
 
-    def lattice(
+    def forest(
         self,
         line: str,
         *,
         features: bool = False,
+        density: float = 0.0,
         weights: Weights | None = None,
         constraints: Constraints | None = None,
-    ) -> Lattice:
-        """The recombined search graph of a line."""
+    ) -> Forest:
+        """All derivations of a line that the search kept; `density` edges for each source word, or all (0)."""
+        wanted = None if constraints is None else [constraints]
+        return Forest(self._forests(as_texts([line]), weights, wanted, features=features, density=density))
+
+    def _forests(
+        self,
+        lines: Texts,
+        weights: Weights | None,
+        constraints: Sequence[Constraints] | None = None,
+        *,
+        features: bool = True,
+        density: float = 0.0,
+        threads: int | None = None,
+    ) -> ForestColumns:
+        """The forests of some lines."""
         system, settings = self._system, replace(self._settings(), features=features)
-        wanted = None if constraints is None else constraints.native()
-        nodes, finals, arcs = system.lattice(line, self._ready_for(system, weights), settings, wanted)
-        made = [Arc(a.start, a.end, a.text, a.span, a.score, _named(self.names, a.features)) for a in arcs]
-        return Lattice(nodes, finals, made)
+        wanted = None if constraints is None else [wish.native() for wish in constraints]
+        ready = self._ready_for(system, weights)
+        found = system.forests(lines, ready, settings, density, wanted, threads or self.threads)
+        return ForestColumns(Texts([str(number) for number in range(len(lines))]), self.names, found)
 
     def stream(
         self,

@@ -1,4 +1,4 @@
-"""A decoder with a text, as what tuners draw from: lists, lattices, chains."""
+"""A decoder with a text, as what tuners draw from: lists, forests, chains."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dragoman.decoder.decoder import Decoder, as_texts
 from dragoman.metrics.capability import require
 from dragoman.tuning.loops.chains import Pace, Ranked
 from dragoman.tuning.tuners.samplerank import SampleRank
-from dragoman.types import F64, Candidates, Features, Hypotheses, Lattices, Metric, Names, Texts, Weights
+from dragoman.types import F64, Candidates, ForestColumns, Hypotheses, Metric, Names, Texts, Weights
 
 __all__ = ["DecoderRanker", "DecoderSource"]
 
@@ -41,21 +41,16 @@ class DecoderSource:
         found = self.decoder._run(self.lines.take(numbers), weights, settings, None, threads=threads)
         return replace(found, ids=Texts([str(number) for number in numbers]))
 
-    def lattices(
+    def forests(
         self, sentences: Sequence[int], weights: Weights, density: float = 0.0, threads: int | None = None
-    ) -> Lattices:
-        """The recombined search graphs of some lines with all features, in columns.
+    ) -> ForestColumns:
+        """The derivations of some lines that the search kept, with all features.
 
-        `density` keeps that many arcs for each source word, those on the best paths (Sixtus & Ortmanns 1999).
+        `density` keeps that many edges for each source word, those on the best derivations (Sixtus & Ortmanns 1999).
         """
-        decoder, numbers = self.decoder, np.asarray(sentences, dtype=np.int64)
-        found = decoder._system.lattices(
-            self.lines.take(numbers), decoder._native_weights(weights), decoder._settings(), density,
-            threads or decoder.threads,
-        )  # fmt: skip
-        ids = Texts([str(number) for number in numbers])
-        features = Features(self.names, found.rows, found.features, found.values)
-        return Lattices(ids, found.nodes, found.starts, found.tails, found.heads, found.texts, features)
+        numbers = np.asarray(sentences, dtype=np.int64)
+        found = self.decoder._forests(self.lines.take(numbers), weights, density=density, threads=threads)
+        return replace(found, ids=Texts([str(number) for number in numbers]))
 
     @property
     def weights(self) -> Weights:

@@ -2,7 +2,7 @@
 
 use super::chunks::Chunks;
 use super::{Builder, Context, Part, Prepared, StateFeature, get_u32};
-use crate::rule::{Origin, Rule};
+use crate::rule::{GAP, Origin, Rule};
 use crate::sentence::Sentence;
 use crate::sink::Sink;
 use dragoman_base::{Error, Result};
@@ -27,11 +27,15 @@ impl Language {
         known.unwrap_or_else(|| self.model.word(sentence.target_text(word)))
     }
 
-    /// Log probability of words when nothing is known of what stands before them.
+    /// Log probability of words when nothing is known of what stands before them, nor in gaps between them.
     fn alone(&self, sentence: &Sentence<'_>, words: &[u32]) -> f32 {
         let mut state = self.model.empty();
         let mut sum = 0.0;
         for &word in words {
+            if word >= GAP {
+                state = self.model.empty();
+                continue;
+            }
             let (log, next) = self.model.score(&state, self.id(sentence, word));
             sum += log;
             state = next;
@@ -212,7 +216,7 @@ pub fn language(part: &Part, to: &mut Builder) -> Result<()> {
     let model = Arc::new(Model::open(path)?);
     let feature = to.dense(&part.name)?;
     let ids = to.vocabulary().texts().iter().map(|word| model.word(word)).collect();
-    let known = to.rule_counts().map(|count| Chunks::new(count, 1)).collect();
+    let known = to.tables().iter().map(|_| Chunks::new(1)).collect();
     to.add_state(Language { model, feature, ids, known });
     Ok(())
 }

@@ -11,7 +11,7 @@ struct Words(u32);
 
 impl RuleFeature for Words {
     fn score(&self, _: &Sentence<'_>, rule: &Rule<'_>, out: &mut Sink<'_>) {
-        out.add(self.0, -(rule.target.len() as f32));
+        out.add(self.0, -(rule.words().count() as f32));
     }
 }
 

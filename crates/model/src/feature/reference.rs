@@ -1,7 +1,7 @@
 //! Constrained decoding: only derivations of one given target survive.
 
 use super::{Context, Prepared, StateFeature, get_u32, put_u32};
-use crate::rule::{Applied, Rule};
+use crate::rule::{Applied, GAP, Rule};
 use crate::sentence::Sentence;
 use crate::sink::Sink;
 
@@ -28,7 +28,8 @@ impl StateFeature for Reference {
     }
 
     fn estimate(&self, sentence: &Sentence<'_>, rule: &Rule<'_>, _: &[f32]) -> f32 {
-        let fits = (0..=self.words.len()).any(|at| self.matches(sentence, at, rule.target));
+        let somewhere = |run: &[u32]| (0..=self.words.len()).any(|at| self.matches(sentence, at, run));
+        let fits = rule.target.split(|&symbol| symbol >= GAP).all(somewhere);
         if fits { 0.0 } else { f32::NEG_INFINITY }
     }
 

@@ -9,8 +9,8 @@ use crate::code::{
     has_first, phrase_length, put_alike, put_number, put_phrase, take_number, take_phrase, take_u32,
 };
 use crate::gap;
-use crate::scratch::Spool;
 use crate::sort::{Sorted, Sorter};
+use dragoman_base::scratch::Spool;
 use dragoman_base::{Error, Result, hash};
 use rustc_hash::FxHashSet;
 

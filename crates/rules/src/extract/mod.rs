@@ -21,8 +21,8 @@ pub use score::{ReorderingSmoothing, Scores, Smoothing, orientations};
 pub use significance::Threshold;
 
 use crate::gap;
-use crate::scratch::{Scratch, Spool};
 use crate::sort::Sorter;
+use dragoman_base::scratch::{Scratch, Spool};
 use dragoman_base::{Error, Names, Result};
 use filter::Filter;
 use gaps::{Cutter, Written};

@@ -5,7 +5,7 @@ use super::local::Firing;
 use super::pair::push_pair;
 use super::{Common, LocalSet, View, exact_word, push_word};
 use crate::feature::{Builder, Context, Part, Prepared, StateFeature, get_u32, put_u32};
-use crate::rule::Origin;
+use crate::rule::{Origin, Symbol};
 use crate::sentence::Sentence;
 use crate::sink::Sink;
 use crate::weights::Weights;
@@ -20,7 +20,9 @@ struct Inside;
 impl LocalSet for Inside {
     fn fire(&self, view: &View<'_>, out: &mut Firing<'_>) {
         for two in view.target.windows(2) {
-            out.fire(|name| push_pair(name, two[0], two[1]));
+            if let (Symbol::Word(left), Symbol::Word(right)) = (two[0], two[1]) {
+                out.fire(|name| push_pair(name, left, right));
+            }
         }
     }
 }
