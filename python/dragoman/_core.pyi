@@ -761,6 +761,7 @@ def rules_extract(
     gaps: tuple[int, int, tuple[int, int], int, bool, bool] | None,
     least: int,
     scores: str,
+    filter: list[str],
     longest: int,
     models: list[str],
     moses_next: bool,
