@@ -51,6 +51,7 @@ __all__ = [
     "bitext_sample",
     "bootstrap_sums",
     "dot_rows",
+    "follow_spans",
     "get_threads",
     "language_code",
     "language_fits",
@@ -70,10 +71,12 @@ __all__ = [
     "nbest_stat",
     "noisy_copies",
     "normalise_lines",
+    "normalise_spans",
     "parse_size",
     "read_gold",
     "read_lines",
     "read_links",
+    "read_markup",
     "refusal",
     "rules_extract",
     "rules_import",
@@ -775,7 +778,7 @@ class RuleTable:
     ) -> None:
         """Writes Moses' tables."""
 
-_Demands: TypeAlias = tuple[list[tuple[int, int, str, float]], bool, list[int], list[tuple[int, int]]]
+_Demands: TypeAlias = tuple[list[tuple[int, int, str, float, bool, bool]], list[int], list[tuple[int, int]]]
 
 @final
 class TranslationColumns:
@@ -897,11 +900,21 @@ class NativeSystem:
         self, line: str, weights: NativeWeights, settings: object, demands: _Demands | None = None
     ) -> tuple[float, list[ExplainedStep]]: ...
     def lattices(
-        self, lines: Texts, weights: NativeWeights, settings: object, density: float, threads: int | None = None
+        self,
+        lines: Texts,
+        weights: NativeWeights,
+        settings: object,
+        density: float,
+        demands: list[_Demands] | None = None,
+        threads: int | None = None,
     ) -> LatticeColumns: ...
     def lattice(
         self, line: str, weights: NativeWeights, settings: object, demands: _Demands | None = None
     ) -> tuple[int, list[int], list[LatticeArc]]: ...
+
+def read_markup(
+    line: str, plain: bool
+) -> tuple[str, list[tuple[int, int, str, float]], list[int], list[tuple[int, int]]]: ...
 
 @final
 class TranslationStream:
@@ -1009,6 +1022,7 @@ class TruecaseModel:
 
 def truecase_undo(texts: Texts, factored: bool) -> Texts: ...
 def normalise_lines(texts: Texts, form: str) -> Texts: ...
+def normalise_spans(line: str, form: str) -> tuple[str, list[tuple[int, int]]]: ...
 def sniff_file(path: str) -> str: ...
 def bitext_languages(path: str, xliff: bool) -> tuple[str, list[tuple[str, int]]]: ...
 def bitext_sample(inputs: Sequence[tuple[str, str, str, str]], count: int, skip: bool) -> tuple[Texts, Texts]: ...
@@ -1027,6 +1041,8 @@ class UnicodeTokenizer:
     def detokenize(self, texts: Texts) -> Texts: ...
     def tokenize_spans(self, texts: Texts) -> _Spanned: ...
     def detokenize_spans(self, texts: Texts) -> _Spanned: ...
+
+def follow_spans(plain: Texts, tokenized: Texts) -> _Spanned: ...
 
 @final
 class MosesTokenizer:

@@ -16,7 +16,7 @@ mod xml;
 pub use clean::{Cleaner, Options};
 pub use filter::{Bars, Limits, Reason, Report};
 pub use language::Tag;
-pub use normalise::{Form, key, normalise};
+pub use normalise::{Form, key, normalise, traced};
 pub use read::{Form as FileForm, Input, Languages, Source, sample};
 pub use sniff::{Content, sniff};
 pub use tags::TagCounts;

@@ -23,6 +23,8 @@ from dragoman.cli.arguments import Command, as_json
 from dragoman.cli.declared import takes
 from dragoman.cli.file_options import (
     features_option,
+    glossary_option,
+    glossary_weight_option,
     mbr_option,
     mbr_scale_option,
     model_option,
@@ -34,30 +36,23 @@ from dragoman.cli.file_options import (
 )
 from dragoman.cli.messages import messages
 from dragoman.cli.progress import counter
+from dragoman.cli.sentences import Tally, given_lines, paired, requests
 from dragoman.cli.show import print_json
 from dragoman.cli.unfinished import Kept, Unfinished
 from dragoman.decoder import Constraints, Decoder, Search
 from dragoman.decoder.sampling import Sampling
 from dragoman.errors import InputError
 from dragoman.features import files_of
+from dragoman.glossary import TermUse
 from dragoman.files import Lines, file_hash, read_text, write_text
 from dragoman.metrics import metric_from
 from dragoman.model import weights_hash
 from dragoman.reranking import mbr
-from dragoman.translator import Explanation, load
+from dragoman.request import Asker, Request
+from dragoman.translator import Explanation, Translator, load
 from dragoman.types import Candidates, Metric
 
 __all__ = ["translate"]
-
-
-class _Line(msgspec.Struct, forbid_unknown_fields=True):
-    """A line of JSONL input."""
-
-    text: str
-    given: list[tuple[int, int, str]] = []
-    exclusive: bool = True
-    walls: list[int] = []
-    zones: list[tuple[int, int]] = []
 
 
 @click.command(cls=Command, was={"--own": "--features FILE.py:NAME", "--size": "--nbest"})
@@ -69,9 +64,19 @@ class _Line(msgspec.Struct, forbid_unknown_fields=True):
 @click.option("--input", "source", default="-", metavar="FILE", help="Text, one sentence a line.  [default: stdin]")
 @click.option("--output", default="-", metavar="FILE", help="Where translations go.  [default: stdout]")
 @click.option(
-    "--jsonl", is_flag=True, help='Input lines are {"text": ..., "given": [[0, 1, "a"]], "walls": [], "zones": []}.'
+    "--jsonl",
+    is_flag=True,
+    help='Input lines are {"text": ..., "given": [[0, 4, "a"]], "walls": [], "zones": []}; places count characters, with '
+    "--tokenized words.",
 )
 @tokenized_option("Text is tokenised and cased, on both sides, as the model has it.")
+@glossary_option("Terms and how they are translated; `none` leaves the model's own out.")
+@glossary_weight_option("inf: terms are forced; for a model that was tuned with a glossary its own")
+@click.option(
+    "--glossary-report",
+    metavar="FILE",
+    help="Where a line for each term goes: at how many places it was, and was used.",
+)
 @threads_option
 @click.option(
     "--nbest",
@@ -124,6 +129,9 @@ def translate(
     output: str,
     jsonl: bool,
     tokenized: bool,
+    glossary: str | None,
+    glossary_weight: float | None,
+    glossary_report: str | None,
     threaded: dict[str, Any],
     size: int,
     nbest_out: str | None,
@@ -148,71 +156,128 @@ def translate(
     dragoman translate --model model --input in.de --nbest 100 --nbest-out out.nbest.gz
     dragoman translate --moses-ini moses.ini --input in.de --explain
     dragoman translate --model model --input in.de --search mcmc --mbr bleu
+    dragoman translate --model model --glossary terms.tsv < in.de > out.en
 
     Plain text is tokenised and cased as the model's training text was, and its translation comes back as plain text.
-    N-best lists, alignments and lattices have the words of the model; so have --jsonl, --markup and --target, which
-    count words, and both sides with --tokenized. An empty line gives an empty line.
+    N-best lists, alignments and lattices have the words of the model; so has --target, and both sides with --tokenized.
+    An empty line gives an empty line. --json gives an object a line, with alignments in words and in characters.
 
     With --input and --output, what was interrupted goes on after its last line when the same command is given again
     (not with --nbest-out).
     """
     modes = {"--explain": explain, "--lattice-out": lattice_out, "--target": target}
     _check_combination(size, nbest_out, mbr_metric, modes)
-    if as_json and not explain:
-        raise click.UsageError("--json shows explanations: it goes with --explain")
-    by_sampling = mcmc.asked(search_name, plan, sampling, {**modes, "--jsonl": jsonl, "--unknown": unknown})
+    by_sampling = mcmc.asked(
+        search_name, plan, sampling, {**modes, "--jsonl": jsonl, "--unknown": unknown, "--glossary": glossary}
+    )
+    others = {
+        **modes, "--nbest": size > 1, "--mbr": mbr_metric, "--align-out": align_out, "--unknown": unknown,
+        "--search mcmc": by_sampling,
+    }  # fmt: skip
+    _check_json(as_json and not explain, others)
     if (model is None) == (moses_ini is None):
         raise click.UsageError("expected either --model or --moses-ini")
     loaded = load(
-        model or str(moses_ini), weights=weights, features=features, trust=trust, note=messages.note, **threaded,
-        **search,
+        model or str(moses_ini), weights=weights, features=features, glossary=glossary,
+        glossary_weight=glossary_weight, trust=trust, note=messages.note, **threaded, **search,
     )  # fmt: skip
     decoder = loaded.decoder
-    plain = not (tokenized or jsonl or target or decoder.search.markup)
-    if explain:
-        for line, constraints in _jsonl(source) if jsonl else ((line, None) for line in _lines(source)):
-            _show(loaded.explain(line, tokenized=not plain, constraints=constraints), as_json)
+    plain = not (tokenized or target)
+    asker = loaded.asker(not plain)
+    tally = _tally(asker, glossary_report)
+    if explain or as_json:
+        _tell(loaded, given_lines(source, jsonl), plain, output, explain, as_json, tally)
+        if tally:
+            tally.close(glossary_report)
         return
     metric = metric_from(mbr_metric) if mbr_metric else None
     kept, done = None, 0
     if not (by_sampling or lattice_out or target or nbest_out) and _plain_files(source, output):
         options = [plain, jsonl, size, all_derivations, mbr_metric, mbr_scale, bool(unknown), bool(align_out)]
+        options += [loaded.markup, loaded.glossary.digest if loaded.glossary is not None else ""]
         code = [file_hash(path) for path in files_of(features or "")]
         kept = Unfinished(Path(output), _about(decoder), [*options, *code, file_hash(source)])
         done = kept.begin()
     if done:
         messages.note(f"going on after line {done:,} of {source}")
-    lines = _prepared(decoder, islice(_lines(source), done, None)) if plain else islice(_lines(source), done, None)
-    items = islice(_jsonl(source), done, None) if jsonl else ((line, None) for line in lines)
+    asked = requests(asker, source, islice(given_lines(source, jsonl), done, None), done + 1)
     if lattice_out is not None:
-        _lattices(decoder, items, lattice_out)
+        _lattices(decoder, asked, lattice_out)
     elif target is not None:
-        _force(decoder, list(items), target, output, nbest_out)
+        _force(decoder, list(asked), target, output, nbest_out)
     else:
         risky = bool(metric)
-        wanted = (
-            mcmc.stream(decoder, lines, plan, sampling, size, risky, nbest_out is not None, not all_derivations)
-            if by_sampling
-            else decoder.stream(
-                (line if constraints is None else (line, constraints) for line, constraints in items),
+
+        def searched(items: Iterator[str | tuple[str, Constraints]]) -> Iterable[Candidates]:
+            if by_sampling:
+                lines = (item if isinstance(item, str) else item[0] for item in items)
+                return mcmc.stream(
+                    decoder, lines, plan, sampling, size, risky, nbest_out is not None, not all_derivations
+                )
+            return decoder.stream(
+                items,
                 max(size, 2) if metric else size,
                 distinct=not all_derivations,
                 features=nbest_out is not None,
-                phrases=unknown is not None,
+                phrases=unknown is not None or tally is not None,
             )
-        )
+
+        wanted = paired(asked, searched)
         choose = None if metric is None else partial(_least_risk, metric, 1.0 if mbr_scale is None else mbr_scale)
         finish = (lambda text: decoder.text.after([text])[0]) if plain else None
         strange = _Unknown(unknown) if unknown else None
         if kept is not None:
             with kept:
-                _keep(wanted, kept, choose, finish, strange)
-                words = kept.finish(output, align_out)
+                _keep(wanted, kept, choose, finish, strange, asker, tally)
+                words, terms = kept.finish(output, align_out)
             if strange:
                 strange.counts.update(words)
                 strange.write()
+            if tally:
+                tally.count(terms)
         else:
-            _write(wanted, output, align_out, nbest_out, choose, finish, strange)
+            _write(wanted, output, align_out, nbest_out, choose, finish, strange, asker, tally)
+    if tally:
+        tally.close(glossary_report)
+
+
+def _tally(asker: Asker, report: str | None) -> Tally | None:
+    if asker.matcher is None:
+        if report is not None:
+            raise click.UsageError("--glossary-report needs a --glossary")
+        return None
+    return Tally(asker.matcher.glossary)
+
+
+def _check_json(wanted: bool, others: dict[str, Any]) -> None:
+    given = next((name for name, value in others.items() if value), None)
+    if wanted and given is not None:
+        raise click.UsageError(f"--json gives an object for each best translation: it does not go with {given}")
+
+
+def _tell(
+    loaded: Translator,
+    items: Iterable[tuple[str, Constraints | None]],
+    plain: bool,
+    output: str,
+    explain: bool,
+    as_json: bool,
+    tally: Tally | None,
+) -> None:
+    """Explanations, or an object for each line."""
+    if explain:
+        for line, constraints in items:
+            explanation = loaded.explain(line, tokenized=not plain, constraints=constraints)
+            _show(explanation, as_json)
+            if tally:
+                tally.add(explanation.translation.glossary)
+        return
+    asked = (line if constraints is None else (line, constraints) for line, constraints in items)
+    with _Output(output) as out:
+        for translation in loaded.translate(asked, tokenized=not plain):
+            out.line(msgspec.json.encode(translation.to_dict()).decode())
+            if tally:
+                tally.add(translation.glossary)
 
 
 def _plain_files(source: str, output: str) -> bool:
@@ -256,21 +321,29 @@ class _Unknown:
 
 
 def _keep(
-    results: Iterable[Candidates],
+    results: Iterable[tuple[Request, Candidates]],
     kept: Unfinished,
     choose: Callable[[Candidates], int] | None,
     finish: Callable[[str], str] | None,
     strange: _Unknown | None,
+    asker: Asker,
+    tally: Tally | None,
 ) -> None:
     """Keeps each result as it comes, so that a command that is interrupted can go on."""
     messages.resuming = "the same command goes on after the last line that was translated"
     with counter("sentences") as tick:
-        for found in results:
+        for request, found in results:
             best = choose(found) if choose else 0
             text = finish(found.texts[best]) if finish else found.texts[best]
             links = found.alignments[best] if found.alignments is not None else ""
-            kept.add(Kept(text, links, strange.words(found) if strange else []))
+            terms = tally.numbered(_uses(asker, request, found, best)) if tally else []
+            kept.add(Kept(text, links, strange.words(found) if strange else [], terms))
             tick(1)
+
+
+def _uses(asker: Asker, request: Request, found: Candidates, row: int) -> list[TermUse]:
+    assert found.extra is not None
+    return asker.uses(request, found.texts[row].split(), found.extra[row])
 
 
 def _least_risk(metric: Metric, scale: float, found: Candidates) -> int:
@@ -289,13 +362,15 @@ def _check_combination(size: int, nbest_out: str | None, mbr_metric: str | None,
 
 
 def _write(
-    results: Iterable[Candidates],
+    results: Iterable[tuple[Request, Candidates]],
     output: str,
     align_out: str | None,
     nbest_out: str | None,
     choose: Callable[[Candidates], int] | None,
     finish: Callable[[str], str] | None,
     strange: _Unknown | None,
+    asker: Asker,
+    tally: Tally | None,
 ) -> None:
     """Writes each result as it comes: its first translation, or the one that `choose` names, after `finish`."""
     with ExitStack() as stack:
@@ -303,50 +378,20 @@ def _write(
         aligned = stack.enter_context(_Output(align_out)) if align_out else None
         lists = stack.enter_context(nbest.Writer(nbest_out)) if nbest_out else None
         tick = stack.enter_context(counter("sentences"))
-        for found in results:
+        for request, found in results:
             best = choose(found) if choose else 0
             out.line(finish(found.texts[best]) if finish else found.texts[best])
             if aligned and found.alignments is not None:
                 aligned.line(found.alignments[best])
             if lists:
-                lists.write(replace(found, extra=None) if strange else found)
+                lists.write(replace(found, extra=None) if strange or tally else found)
             if strange:
                 strange.add(found)
+            if tally:
+                tally.add(_uses(asker, request, found, best))
             tick(1)
     if strange:
         strange.write()
-
-
-def _prepared(decoder: Decoder, lines: Iterable[str]) -> Iterator[str]:
-    """Plain lines as the model knows them."""
-    before = decoder.text.before
-    return (before([line])[0] for line in lines)
-
-
-def _lines(source: str) -> Iterator[str]:
-    """Lines as they arrive, so that a person at a terminal sees each translation at once."""
-    if source != "-":
-        yield from read_text(Path(source))
-        return
-    for number, raw in enumerate(sys.stdin.buffer, start=1):
-        try:
-            line = raw.decode("utf-8")
-        except UnicodeDecodeError as error:
-            raise InputError(f"-:{number}: expected UTF-8 text, found {error.reason}", "-", number) from None
-        if number == 1:
-            line = line.removeprefix("\ufeff")
-        yield line.removesuffix("\n").removesuffix("\r")
-
-
-def _jsonl(source: str) -> Iterator[tuple[str, Constraints | None]]:
-    decode = msgspec.json.Decoder(_Line)
-    for number, line in enumerate(_lines(source), start=1):
-        try:
-            item = decode.decode(line)
-        except (msgspec.ValidationError, msgspec.DecodeError) as error:
-            raise InputError(f"{source}:{number}: expected a sentence as JSON, but {error}", source, number) from None
-        given = [(start, end, text, 0.0) for start, end, text in item.given]
-        yield item.text, Constraints(given, item.exclusive, item.walls, item.zones)
 
 
 class _Output:
@@ -373,15 +418,12 @@ class _Output:
             self._file.__exit__(kind, error, trace)
 
 
-def _force(
-    decoder: Decoder, items: Sequence[tuple[str, Constraints | None]], target: str, output: str, nbest_out: str | None
-) -> None:
+def _force(decoder: Decoder, items: Sequence[Request], target: str, output: str, nbest_out: str | None) -> None:
     targets = read_text(Path(target))
     if len(targets) != len(items):
         raise InputError(f"{target}: expected {len(items)} lines, one for each sentence, found {len(targets)}", target)
-    found = decoder.force(
-        [line for line, _ in items], targets, constraints=[wish or Constraints() for _, wish in items]
-    )
+    wishes = [request.constraints or Constraints() for request in items]
+    found = decoder.force([request.ready for request in items], targets, constraints=wishes)
     sizes = found.starts[1:] - found.starts[:-1]
     with _Output(output) as out:
         for first, size in zip(found.starts, sizes, strict=False):
@@ -391,10 +433,10 @@ def _force(
     messages.note(f"{int((sizes > 0).sum())} of {len(items)} targets can be reached")
 
 
-def _lattices(decoder: Decoder, items: Iterable[tuple[str, Constraints | None]], path: str) -> None:
+def _lattices(decoder: Decoder, items: Iterable[Request], path: str) -> None:
     with _Output(path) as out:
-        for number, (line, constraints) in enumerate(items):
-            lattice = decoder.lattice(line, features=True, constraints=constraints)
+        for number, request in enumerate(items):
+            lattice = decoder.lattice(request.ready, features=True, constraints=request.constraints)
             if ".jsonl" in Path(path).suffixes:
                 out.line(msgspec.json.encode({"id": number, **lattice.to_dict()}).decode())
             else:

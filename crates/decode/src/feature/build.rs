@@ -70,6 +70,7 @@ pub const KINDS: &[(&str, Build)] = &[
     ("word-penalty", penalty::words),
     ("phrase-penalty", penalty::phrases),
     ("unknown-penalty", penalty::unknown),
+    ("glossary", penalty::glossary),
 ];
 
 /// All kinds of sparse sets.

@@ -28,10 +28,11 @@ impl Language {
 
     /// Log probability of words when nothing is known of what stands before them.
     fn alone(&self, sentence: &Sentence<'_>, words: &[u32]) -> f32 {
-        let mut state = self.model.empty();
+        let model = self.model.as_used();
+        let mut state = model.empty();
         let mut sum = 0.0;
         for &word in words {
-            let (log, next) = self.model.score(&state, self.id(sentence, word));
+            let (log, next) = model.score(&state, self.id(sentence, word));
             sum += log;
             state = next;
         }
@@ -60,12 +61,13 @@ impl StateFeature for Language {
     fn prepare<'a>(&'a self, context: Context<'a>) -> Box<dyn Prepared + 'a> {
         let mut words = Vec::with_capacity(context.options.targets().len());
         let mut starts = vec![0];
+        let model = self.model.in_use();
         for option in 0..context.options.len() as u32 {
-            let mut state = self.model.empty();
+            let mut state = model.empty();
             let from = words.len();
             for &word in context.options.target(option) {
                 let id = self.id(context.sentence, word);
-                let (log, next) = self.model.score(&state, id);
+                let (log, next) = model.score(&state, id);
                 words.push(Word { id, alone: next, log, rest: 0.0 });
                 state = next;
             }
@@ -77,7 +79,7 @@ impl StateFeature for Language {
             starts.push(words.len() as u32);
         }
         let memo = RefCell::new(Memo::new((context.sentence.len() * context.memory).min(MOST)));
-        Box::new(Ready { model: &self.model, feature: self.feature, words, starts, memo })
+        Box::new(Ready { model, feature: self.feature, words, starts, memo })
     }
 }
 

@@ -1,4 +1,4 @@
-//! Counts: target words, phrases, unknown words.
+//! Counts: target words, phrases, unknown words, terms of a glossary.
 
 use super::{Builder, Part, Rule, RuleFeature, Sink};
 use crate::options::Origin;
@@ -37,6 +37,17 @@ impl RuleFeature for Unknown {
     }
 }
 
+/// One for each term of a glossary that is used.
+struct Terms(u32);
+
+impl RuleFeature for Terms {
+    fn score(&self, sentence: &Sentence<'_>, rule: &Rule<'_>, out: &mut Sink<'_>) {
+        if rule.opt.origin() == Origin::Given && sentence.input.forced[rule.opt.rule as usize].term {
+            out.add(self.0, 1.0);
+        }
+    }
+}
+
 /// `word-penalty`.
 pub fn words(part: &Part, to: &mut Builder) -> Result<()> {
     let feature = to.dense(&part.name)?;
@@ -56,5 +67,12 @@ pub fn unknown(part: &Part, to: &mut Builder) -> Result<()> {
     let value = part.number("value", -100.0)?;
     let feature = to.dense(&part.name)?;
     to.add_rule(Unknown { feature, value });
+    Ok(())
+}
+
+/// `glossary`.
+pub fn glossary(part: &Part, to: &mut Builder) -> Result<()> {
+    let feature = to.dense(&part.name)?;
+    to.add_rule(Terms(feature));
     Ok(())
 }

@@ -47,6 +47,23 @@ pub fn sections(automaton: &Automaton) -> [Vec<u8>; 3] {
     [pairs(&automaton.unigrams), pairs(&automaton.nodes), slots.into_flattened()]
 }
 
+/// The edge of a key, none if there is no such edge; nothing at all if the slots end before that is sure.
+#[inline]
+#[allow(clippy::option_option)]
+fn seek(slots: &[[u8; 16]], key: u64) -> Option<Option<(f32, u32)>> {
+    for slot in slots {
+        let slot = u128::from_le_bytes(*slot);
+        let found = slot as u64;
+        if found == key {
+            return Some(Some((f32::from_bits((slot >> 64) as u32), (slot >> 96) as u32)));
+        }
+        if found == u64::MAX {
+            return Some(None);
+        }
+    }
+    None
+}
+
 /// A mapped table.
 #[derive(Debug, Clone, Copy)]
 pub struct Hash<'a> {
@@ -68,21 +85,16 @@ impl<'a> Hash<'a> {
     #[inline]
     fn find(&self, node: u32, word: u32) -> Option<(f32, u32)> {
         let key = key(node, word);
-        let mut at = place(mix(key), self.slots.len());
-        loop {
-            let slot = u128::from_le_bytes(self.slots[at]);
-            let found = slot as u64;
-            if found == key {
-                return Some((f32::from_bits((slot >> 64) as u32), (slot >> 96) as u32));
-            }
-            if found == u64::MAX {
-                return None;
-            }
-            at = if at + 1 == self.slots.len() { 0 } else { at + 1 };
+        let at = place(mix(key), self.slots.len());
+        // To the end and on from the beginning: a table without an empty slot is damaged, and must end, too.
+        match seek(&self.slots[at..], key) {
+            Some(found) => found,
+            None => seek(&self.slots[..at], key).flatten(),
         }
     }
 
-    /// Natural log probability of `word` after `node`, the next node, and the node the probability belongs to.
+    /// Natural log probability of `word` after `node`, the next node, and the node the probability belongs to. Suffixes
+    /// have smaller numbers: those of a damaged table that have not, and nodes that it lacks, count as the empty context.
     #[inline]
     pub fn step(&self, mut node: u32, word: u32) -> (f32, u32, u32) {
         let mut sum = 0.0;
@@ -90,9 +102,10 @@ impl<'a> Hash<'a> {
             if let Some((probability, next)) = self.find(node, word) {
                 return (sum + probability, next, node);
             }
-            let (backoff, suffix) = pair(self.nodes[node as usize]);
+            let Some(&entry) = self.nodes.get(node as usize) else { break };
+            let (backoff, suffix) = pair(entry);
             sum += backoff;
-            node = suffix;
+            node = if suffix < node { suffix } else { ROOT };
         }
         let (probability, next) = pair(self.unigrams[word as usize]);
         (sum + probability, next, ROOT)

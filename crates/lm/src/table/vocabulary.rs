@@ -33,13 +33,13 @@ pub struct Vocabulary<'a> {
 }
 
 impl<'a> Vocabulary<'a> {
-    /// A view of the three sections; none if they do not fit together.
+    /// A view of the three sections; none if they do not fit together. The words themselves are not looked at: bytes
+    /// that make no sense are words that nobody finds.
     pub fn new(text: &'a [u8], starts: &'a [u8], slots: &'a [u8]) -> Option<Self> {
         let (slots, rest) = slots.as_chunks::<8>();
         let words = (starts.len() / 4).checked_sub(1)?;
-        let fits = rest.is_empty() && slots.len() > words && std::str::from_utf8(text).is_ok();
-        let mut ends = starts.as_chunks::<4>().0.iter().map(|b| u32::from_le_bytes(*b) as usize);
-        let fits = fits && ends.clone().is_sorted() && ends.next_back() == Some(text.len());
+        let whole = rest.is_empty() && starts.len().is_multiple_of(4) && slots.len() > words;
+        let fits = whole && word(starts, words) as usize == text.len();
         fits.then_some(Self { text, starts, slots })
     }
 
@@ -48,30 +48,33 @@ impl<'a> Vocabulary<'a> {
         self.starts.len() / 4 - 1
     }
 
-    fn bytes(&self, id: u32) -> &'a [u8] {
+    fn bytes(&self, id: u32) -> Option<&'a [u8]> {
+        if id as usize >= self.len() {
+            return None;
+        }
         let (from, to) = (word(self.starts, id as usize), word(self.starts, id as usize + 1));
-        &self.text[from as usize..to as usize]
+        self.text.get(from as usize..to as usize)
     }
 
     /// The word behind `id`, which must be below [`Vocabulary::len`].
     pub fn name(&self, id: u32) -> &'a str {
-        std::str::from_utf8(self.bytes(id)).unwrap_or("")
+        self.bytes(id).and_then(|bytes| std::str::from_utf8(bytes).ok()).unwrap_or("")
     }
 
     /// The id of a word; that of `<unk>` for an unknown one.
     pub fn id(&self, text: &[u8]) -> u32 {
         let hash = hash(text);
-        let mut at = place(hash, self.slots.len());
-        loop {
-            let slot = u64::from_le_bytes(self.slots[at]);
+        let (before, after) = self.slots.split_at(place(hash, self.slots.len()));
+        for slot in after.iter().chain(before) {
+            let slot = u64::from_le_bytes(*slot);
             let id = (slot >> 32) as u32;
             if id == EMPTY {
-                return UNK;
+                break;
             }
-            if slot as u32 == hash as u32 && self.bytes(id) == text {
+            if slot as u32 == hash as u32 && self.bytes(id) == Some(text) {
                 return id;
             }
-            at = if at + 1 == self.slots.len() { 0 } else { at + 1 };
         }
+        UNK
     }
 }
