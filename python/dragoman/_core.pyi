@@ -933,6 +933,7 @@ def sample_translations(
     settings: object,
     sampling: object,
     documents: object,
+    demands: list[_Demands] | None = None,
     threads: int | None = None,
 ) -> TranslationColumns: ...
 
@@ -941,7 +942,12 @@ class SampleRanker:
     """A text and its references, ready for SampleRank."""
 
     def __new__(
-        cls, system: NativeSystem, lines: Texts, references: list[list[str]], metric: NativeMetric
+        cls,
+        system: NativeSystem,
+        lines: Texts,
+        references: list[list[str]],
+        metric: NativeMetric,
+        demands: list[_Demands] | None = None,
     ) -> SampleRanker: ...
     def epoch(
         self,

@@ -4,8 +4,8 @@
 >>> [term.targets for term in terms]
 [('house',), ('cottage', 'hut')]
 
-A term is prepared as the model's own text is, and matches whole words. Of terms that overlap, the longest is taken, then
-the one that comes first in the sentence.
+A term is prepared as the model's own text is, and matches whole words. Of terms that overlap, the longest is taken,
+then the one that comes first in the sentence.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ class Term:
 class Glossary:
     """Terms with their translations. Equal terms with different translations are one term with several.
 
-    `terms` are a mapping (to one translation, or several) or pairs; `Glossary.read` takes a file. `weight` is what a term
-    adds to the score of a translation that uses it; with `inf`, the usual one, nothing else is allowed for its words.
-    None leaves it to the model: the weight that it was tuned with, else `inf`.
+    `terms` are a mapping (to one translation, or several) or pairs; `Glossary.read` takes a file. `weight` is what a
+    term adds to the score of a translation that uses it; with `inf`, nothing else is allowed for its words. None leaves
+    it to the model: the weight that it was tuned with, else `inf`.
     """
 
     def __init__(
@@ -162,10 +162,10 @@ def _terms(pairs: Iterable[tuple[str, str, int]], name: str) -> list[Term]:
     """Terms in the order of their first lines."""
     found: dict[str, list[str]] = {}
     lines: dict[str, int] = {}
-    for source, target, line in pairs:
-        if not isinstance(source, str) or not isinstance(target, str):
-            raise OptionError(f"{name}: a term and its translation are texts, found {source!r} and {target!r}")
-        source, target = source.strip(), target.strip()
+    for given, translation, line in pairs:
+        if not isinstance(given, str) or not isinstance(translation, str):
+            raise OptionError(f"{name}: a term and its translation are texts, found {given!r} and {translation!r}")
+        source, target = given.strip(), translation.strip()
         for text, what in ((source, "term"), (target, "translation")):
             if not text:
                 _fail(name, line, f"the {what} is empty in `{_short(source)}` -> `{_short(target)}`")

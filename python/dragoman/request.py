@@ -140,7 +140,7 @@ def asker(
 
 
 class _Places:
-    """Characters of a line as words. What would cut a word is refused: it would change more, or less, than was meant."""
+    """Characters of a line as words. What would cut a word is refused: more or less than was meant would change."""
 
     def __init__(self, text: str, spans: Sequence[tuple[int, int]]) -> None:
         self._text, self._spans = text, spans

@@ -188,7 +188,7 @@ class Explanation:
             for p in self.derivation.phrases
         ]  # fmt: skip
         known = self.translation.to_dict()
-        extra = {name: known[name] for name in ("alignment", "spans", "glossary") if name in known}
+        extra: dict[str, Any] = {n: known[n] for n in ("alignment", "spans", "glossary") if n in known}
         return {
             "text": self.translation.text, "score": self.derivation.score, "phrases": phrases, **extra,
             "weights": dict(self.derivation.weights), "contributions": self.contributions(),
@@ -204,8 +204,9 @@ class Translator:
     """A loaded model. One serves many threads at once; `close` or `with` lets go of its tables.
 
     `translate`, `nbest`, `explain`, `align` and `score` take plain text, prepared and finished as the model's training
-    text was; `tokenized=True` says that words stand between spaces on both sides, as the model has them. The first three
-    use the glossary that the model was loaded with, or another one: a file, a mapping, pairs, a `Glossary`; `{}` is none.
+    text was; `tokenized=True` says that words stand between spaces on both sides, as the model has them. The first
+    three use the glossary that the model was loaded with, or another one: a file, a mapping, pairs, a `Glossary`; `{}`
+    is none.
     """
 
     def __init__(self, decoder: Decoder) -> None:
@@ -456,8 +457,8 @@ def load(
     `weights` other than the model's own: a file, a mapping or `Weights`. `features` adds sparse feature sets and
     features from files of yours (`pt,al,mine.py:Lengths`). Terms of a `glossary` (a file, a mapping, pairs) are
     translated as it says; with a `glossary_weight` they are preferred as much as this says. Features in Python that the
-    model brings along run only with `trust`: read them first. `note` hears where an archive was unpacked. Further options are those of the search:
-    `pop_limit=300`.
+    model brings along run only with `trust`: read them first. `note` hears where an archive was unpacked. Further
+    options are those of the search: `pop_limit=300`.
     """
     path = Path(model)
     opened = Model.open(path, note=note) if is_model(path) or not path.is_file() else moses.cached(path)

@@ -348,6 +348,9 @@ impl NativeSystem {
         demands: Option<Text<Vec<Demands>>>,
         threads: Option<usize>,
     ) -> PyResult<LatticeColumns> {
+        if demands.as_ref().is_some_and(|demands| demands.len() != lines.inner.len()) {
+            return Err(invalid(format!("expected demands for each of {} lines", lines.inner.len())));
+        }
         let weights = &weights.inner;
         let mut plan = settings.settings();
         plan.limits.keep = true;

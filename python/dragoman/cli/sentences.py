@@ -1,4 +1,4 @@
-"""What `dragoman translate` reads: lines of text, or objects with what their writers want; as requests for the search."""
+"""What `dragoman translate` reads: lines, or objects with what their writers want; made requests for the search."""
 
 from __future__ import annotations
 
@@ -98,10 +98,10 @@ class Tally:
 
     def add(self, uses: Sequence[TermUse]) -> None:
         """The terms of a sentence."""
-        self.count([(self._numbers[use.term.source], use.why) for use in uses])
+        self.count(self.numbered(uses))
 
     def count(self, uses: Sequence[tuple[int, str]]) -> None:
-        """The same, by the numbers of terms and reasons why they were not used."""
+        """The same, by the numbers of terms, with reasons why they were not used."""
         for number, why in uses:
             if why:
                 self._not[number, why] += 1
@@ -130,9 +130,9 @@ class Tally:
             messages.detail(f"glossary: `{source}` is nowhere in the text")
         if path is not None:
             write_text(path, ["term\ttranslations\tplaces\tused\twhy not", *rows])
-        total = sum(self._used.values()) + sum(self._not.values())
-        hint = "" if path is not None or messages.verbose else "; --glossary-report or --verbose names them"
-        messages.note(
-            f"glossary: used at {sum(self._used.values()):,} of {total:,} places; "
-            f"{len(never):,} of {len(self.glossary):,} terms are nowhere in the text{hint if never or self._not else ''}"
+        used, missing = sum(self._used.values()), sum(self._not.values())
+        named = path is not None or messages.verbose or not (never or missing)
+        where = (
+            f"used at {used:,} of {used + missing:,} places; {len(never):,} of {len(self.glossary):,} terms are nowhere"
         )
+        messages.note(f"glossary: {where} in the text{'' if named else '; --glossary-report or --verbose names them'}")

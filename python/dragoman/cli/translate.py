@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -43,12 +43,12 @@ from dragoman.decoder import Constraints, Decoder, Search
 from dragoman.decoder.sampling import Sampling
 from dragoman.errors import InputError
 from dragoman.features import files_of
-from dragoman.glossary import TermUse
 from dragoman.files import Lines, file_hash, read_text, write_text
 from dragoman.metrics import metric_from
 from dragoman.model import weights_hash
-from dragoman.reranking import mbr
+from dragoman.preprocess import Preparation
 from dragoman.request import Asker, Request
+from dragoman.reranking import mbr
 from dragoman.translator import Explanation, Translator, load
 from dragoman.types import Candidates, Metric
 
@@ -66,8 +66,8 @@ __all__ = ["translate"]
 @click.option(
     "--jsonl",
     is_flag=True,
-    help='Input lines are {"text": ..., "given": [[0, 4, "a"]], "walls": [], "zones": []}; places count characters, with '
-    "--tokenized words.",
+    help='Input lines are {"text": ..., "given": [[0, 4, "a"]], "walls": [], "zones": []}; places count characters, '
+    "with --tokenized words.",
 )
 @tokenized_option("Text is tokenised and cased, on both sides, as the model has it.")
 @glossary_option("Terms and how they are translated; `none` leaves the model's own out.")
@@ -167,78 +167,63 @@ def translate(
     """
     modes = {"--explain": explain, "--lattice-out": lattice_out, "--target": target}
     _check_combination(size, nbest_out, mbr_metric, modes)
-    by_sampling = mcmc.asked(
-        search_name, plan, sampling, {**modes, "--jsonl": jsonl, "--unknown": unknown, "--glossary": glossary}
-    )
-    others = {
-        **modes, "--nbest": size > 1, "--mbr": mbr_metric, "--align-out": align_out, "--unknown": unknown,
-        "--search mcmc": by_sampling,
-    }  # fmt: skip
-    _check_json(as_json and not explain, others)
+    by_sampling = mcmc.asked(search_name, plan, sampling, {**modes, "--unknown": unknown})
+    lists = {"--nbest": size > 1, "--mbr": mbr_metric, "--align-out": align_out, "--unknown": unknown}
+    _check_json(as_json and not explain, {**modes, **lists, "--search mcmc": by_sampling})
     if (model is None) == (moses_ini is None):
         raise click.UsageError("expected either --model or --moses-ini")
     loaded = load(
         model or str(moses_ini), weights=weights, features=features, glossary=glossary,
         glossary_weight=glossary_weight, trust=trust, note=messages.note, **threaded, **search,
     )  # fmt: skip
-    decoder = loaded.decoder
-    plain = not (tokenized or target)
+    decoder, plain = loaded.decoder, not (tokenized or target)
     asker = loaded.asker(not plain)
     tally = _tally(asker, glossary_report)
     if explain or as_json:
         _tell(loaded, given_lines(source, jsonl), plain, output, explain, as_json, tally)
-        if tally:
-            tally.close(glossary_report)
+        _close(tally, glossary_report)
         return
-    metric = metric_from(mbr_metric) if mbr_metric else None
     kept, done = None, 0
     if not (by_sampling or lattice_out or target or nbest_out) and _plain_files(source, output):
         options = [plain, jsonl, size, all_derivations, mbr_metric, mbr_scale, bool(unknown), bool(align_out)]
-        options += [loaded.markup, loaded.glossary.digest if loaded.glossary is not None else ""]
         code = [file_hash(path) for path in files_of(features or "")]
-        kept = Unfinished(Path(output), _about(decoder), [*options, *code, file_hash(source)])
+        kept = Unfinished(Path(output), _about(loaded), [*options, *code, file_hash(source)])
         done = kept.begin()
-    if done:
-        messages.note(f"going on after line {done:,} of {source}")
+        if done:
+            messages.note(f"going on after line {done:,} of {source}")
     asked = requests(asker, source, islice(given_lines(source, jsonl), done, None), done + 1)
     if lattice_out is not None:
         _lattices(decoder, asked, lattice_out)
-    elif target is not None:
+        return
+    if target is not None:
         _force(decoder, list(asked), target, output, nbest_out)
+        return
+    metric = metric_from(mbr_metric) if mbr_metric else None
+    writer = _Writer(
+        None if metric is None else partial(_least_risk, metric, 1.0 if mbr_scale is None else mbr_scale),
+        decoder.text if plain else None, _Unknown(unknown) if unknown else None, asker, tally,
+    )  # fmt: skip
+    listing: dict[str, Any] = {
+        "features": nbest_out is not None,
+        "phrases": writer.looks,
+        "distinct": not all_derivations,
+    }
+    if by_sampling:
+        found = paired(
+            asked, lambda items: mcmc.stream(decoder, items, plan, sampling, size, metric is not None, **listing)
+        )
     else:
-        risky = bool(metric)
+        found = paired(asked, lambda items: decoder.stream(items, max(size, 2) if metric else size, **listing))
+    if kept is not None:
+        writer.keep(found, kept, output, align_out)
+    else:
+        writer.write(found, output, align_out, nbest_out)
+    _close(tally, glossary_report)
 
-        def searched(items: Iterator[str | tuple[str, Constraints]]) -> Iterable[Candidates]:
-            if by_sampling:
-                lines = (item if isinstance(item, str) else item[0] for item in items)
-                return mcmc.stream(
-                    decoder, lines, plan, sampling, size, risky, nbest_out is not None, not all_derivations
-                )
-            return decoder.stream(
-                items,
-                max(size, 2) if metric else size,
-                distinct=not all_derivations,
-                features=nbest_out is not None,
-                phrases=unknown is not None or tally is not None,
-            )
 
-        wanted = paired(asked, searched)
-        choose = None if metric is None else partial(_least_risk, metric, 1.0 if mbr_scale is None else mbr_scale)
-        finish = (lambda text: decoder.text.after([text])[0]) if plain else None
-        strange = _Unknown(unknown) if unknown else None
-        if kept is not None:
-            with kept:
-                _keep(wanted, kept, choose, finish, strange, asker, tally)
-                words, terms = kept.finish(output, align_out)
-            if strange:
-                strange.counts.update(words)
-                strange.write()
-            if tally:
-                tally.count(terms)
-        else:
-            _write(wanted, output, align_out, nbest_out, choose, finish, strange, asker, tally)
-    if tally:
-        tally.close(glossary_report)
+def _close(tally: Tally | None, report: str | None) -> None:
+    if tally is not None:
+        tally.close(report)
 
 
 def _tally(asker: Asker, report: str | None) -> Tally | None:
@@ -285,9 +270,11 @@ def _plain_files(source: str, output: str) -> bool:
     return Path(source).is_file() and (Path(output).is_file() or (output != "-" and not Path(output).exists()))
 
 
-def _about(decoder: Decoder) -> list[str]:
+def _about(loaded: Translator) -> list[str]:
     """What translations depend on besides options of the command."""
-    return [decoder.model.state, weights_hash(decoder.weights), repr(decoder.search)]
+    decoder, terms = loaded.decoder, loaded.glossary
+    searched = [repr(decoder.search), str(loaded.markup)]
+    return [decoder.model.state, weights_hash(decoder.weights), *searched, "" if terms is None else terms.digest]
 
 
 class _Unknown:
@@ -320,32 +307,6 @@ class _Unknown:
         messages.note(f"{len(self.counts)} unknown words in {self.path}")
 
 
-def _keep(
-    results: Iterable[tuple[Request, Candidates]],
-    kept: Unfinished,
-    choose: Callable[[Candidates], int] | None,
-    finish: Callable[[str], str] | None,
-    strange: _Unknown | None,
-    asker: Asker,
-    tally: Tally | None,
-) -> None:
-    """Keeps each result as it comes, so that a command that is interrupted can go on."""
-    messages.resuming = "the same command goes on after the last line that was translated"
-    with counter("sentences") as tick:
-        for request, found in results:
-            best = choose(found) if choose else 0
-            text = finish(found.texts[best]) if finish else found.texts[best]
-            links = found.alignments[best] if found.alignments is not None else ""
-            terms = tally.numbered(_uses(asker, request, found, best)) if tally else []
-            kept.add(Kept(text, links, strange.words(found) if strange else [], terms))
-            tick(1)
-
-
-def _uses(asker: Asker, request: Request, found: Candidates, row: int) -> list[TermUse]:
-    assert found.extra is not None
-    return asker.uses(request, found.texts[row].split(), found.extra[row])
-
-
 def _least_risk(metric: Metric, scale: float, found: Candidates) -> int:
     return int(mbr(found, metric, scale=scale)[0])
 
@@ -361,37 +322,80 @@ def _check_combination(size: int, nbest_out: str | None, mbr_metric: str | None,
         raise click.UsageError(f"{given[0]} gives one derivation: it goes with neither --nbest nor --mbr")
 
 
-def _write(
-    results: Iterable[tuple[Request, Candidates]],
-    output: str,
-    align_out: str | None,
-    nbest_out: str | None,
-    choose: Callable[[Candidates], int] | None,
-    finish: Callable[[str], str] | None,
-    strange: _Unknown | None,
-    asker: Asker,
-    tally: Tally | None,
-) -> None:
-    """Writes each result as it comes: its first translation, or the one that `choose` names, after `finish`."""
-    with ExitStack() as stack:
-        out = stack.enter_context(_Output(output))
-        aligned = stack.enter_context(_Output(align_out)) if align_out else None
-        lists = stack.enter_context(nbest.Writer(nbest_out)) if nbest_out else None
-        tick = stack.enter_context(counter("sentences"))
-        for request, found in results:
-            best = choose(found) if choose else 0
-            out.line(finish(found.texts[best]) if finish else found.texts[best])
-            if aligned and found.alignments is not None:
-                aligned.line(found.alignments[best])
-            if lists:
-                lists.write(replace(found, extra=None) if strange or tally else found)
-            if strange:
-                strange.add(found)
-            if tally:
-                tally.add(_uses(asker, request, found, best))
-            tick(1)
-    if strange:
-        strange.write()
+@dataclass(frozen=True)
+class _Writer:
+    """What becomes of the translations of each sentence."""
+
+    choose: Callable[[Candidates], int] | None
+    """Which one to take, if it is not the first."""
+    text: Preparation | None
+    """What makes plain text of words, if that is wanted."""
+    strange: _Unknown | None
+    asker: Asker
+    tally: Tally | None
+
+    @property
+    def looks(self) -> bool:
+        """Whether phrases are looked at."""
+        return self.strange is not None or self.tally is not None
+
+    def _best(self, found: Candidates) -> tuple[int, str]:
+        best = self.choose(found) if self.choose else 0
+        return best, found.texts[best] if self.text is None else self.text.after([found.texts[best]])[0]
+
+    def _terms(self, request: Request, found: Candidates, row: int) -> list[tuple[int, str]]:
+        """The terms of the glossary in a sentence, by number, and why they were not used."""
+        if self.tally is None or found.extra is None:
+            return []
+        return self.tally.numbered(self.asker.uses(request, found.texts[row].split(), found.extra[row]))
+
+    def keep(
+        self, results: Iterable[tuple[Request, Candidates]], kept: Unfinished, output: str, align_out: str | None
+    ) -> None:
+        """Keeps each result as it comes, so that a command that is interrupted can go on."""
+        messages.resuming = "the same command goes on after the last line that was translated"
+        with kept:
+            with counter("sentences") as tick:
+                for request, found in results:
+                    best, text = self._best(found)
+                    links = found.alignments[best] if found.alignments is not None else ""
+                    strange = self.strange.words(found) if self.strange else []
+                    kept.add(Kept(text, links, strange, self._terms(request, found, best)))
+                    tick(1)
+            words, terms = kept.finish(output, align_out)
+        if self.strange:
+            self.strange.counts.update(words)
+            self.strange.write()
+        if self.tally:
+            self.tally.count(terms)
+
+    def write(
+        self,
+        results: Iterable[tuple[Request, Candidates]],
+        output: str,
+        align_out: str | None,
+        nbest_out: str | None,
+    ) -> None:
+        """Writes each result as it comes."""
+        with ExitStack() as stack:
+            out = stack.enter_context(_Output(output))
+            aligned = stack.enter_context(_Output(align_out)) if align_out else None
+            lists = stack.enter_context(nbest.Writer(nbest_out)) if nbest_out else None
+            tick = stack.enter_context(counter("sentences"))
+            for request, found in results:
+                best, text = self._best(found)
+                out.line(text)
+                if aligned and found.alignments is not None:
+                    aligned.line(found.alignments[best])
+                if lists:
+                    lists.write(replace(found, extra=None) if self.looks else found)
+                if self.strange:
+                    self.strange.add(found)
+                if self.tally:
+                    self.tally.count(self._terms(request, found, best))
+                tick(1)
+        if self.strange:
+            self.strange.write()
 
 
 class _Output:

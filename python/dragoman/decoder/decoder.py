@@ -68,15 +68,18 @@ class Decoder:
 
     `model` is a folder that `dragoman train` made, or an opened `Model`. `features` adds sparse feature sets, such as
     `pt,al,lo,sparse-hrm:words=80,classes=50+20` (see `dragoman.features`). Features in Python that a model brings along
-    run only with `trust`. A `glossary` whose weight is a number adds the feature `Glossary`; its terms are looked for by
-    `Translator` and by tuning, here they are constraints as others. All methods take and give words between spaces as the model has them; `text` leads from plain
-    text to these and back:
+    run only with `trust`. A `glossary` with a finite weight adds the feature `Glossary`; its terms are looked for by
+    `Translator` and in tuning, for the methods here they are constraints as others. All methods take and give words
+    between spaces as the model has them; `text` leads from plain text to these and back:
 
         decoder.text.after(decoder.translate(decoder.text.before(["Ein Haus."])))
 
     Any number of threads may call it at once: a call with one line is done by the thread that calls, while the others
     go on. `close()`, or the end of a `with` block, lets go of the tables.
     """
+
+    weights: Weights
+    glossary: Glossary | None
 
     def __init__(
         self,

@@ -11,7 +11,6 @@ import numpy as np
 from dragoman._core import NativeMetric, SampleRanker
 from dragoman.decoder.constraints import Constraints
 from dragoman.decoder.decoder import Decoder, as_texts
-from dragoman.errors import OptionError
 from dragoman.metrics.capability import require
 from dragoman.tuning.loops.chains import Pace, Ranked
 from dragoman.tuning.tuners.samplerank import SampleRank
@@ -86,9 +85,8 @@ class DecoderSource:
 
     def ranker(self, references: Sequence[Sequence[str]], metric: Metric) -> DecoderRanker:
         """The text with its references, ready for SampleRank."""
-        if self.constraints is not None:
-            raise OptionError("SampleRank samples without constraints, so without a glossary: choose another tuner")
-        return DecoderRanker(self.decoder, self.lines, references, require(metric, "incremental", "SampleRank"))
+        native = require(metric, "incremental", "SampleRank")
+        return DecoderRanker(self.decoder, self.lines, references, native, self.constraints)
 
 
 @dataclass(frozen=True)
@@ -108,11 +106,17 @@ class DecoderRanker:
     """A text whose derivations can be sampled, with its references."""
 
     def __init__(
-        self, decoder: Decoder, lines: Texts, references: Sequence[Sequence[str]], metric: NativeMetric
+        self,
+        decoder: Decoder,
+        lines: Texts,
+        references: Sequence[Sequence[str]],
+        metric: NativeMetric,
+        constraints: Sequence[Constraints] | None = None,
     ) -> None:
         self.decoder = decoder
-        self._made = decoder, lines, references, metric
-        self._native = SampleRanker(decoder._system, lines, [list(texts) for texts in references], metric)
+        self._made = decoder, lines, references, metric, constraints
+        wanted = None if constraints is None else [each.native() for each in constraints]
+        self._native = SampleRanker(decoder._system, lines, [list(texts) for texts in references], metric, wanted)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return DecoderRanker, self._made
