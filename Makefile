@@ -45,7 +45,7 @@ python: setup ## Python tests, and every example of README, docs and docstrings
 test-long: setup ## Slow checks: new random cases, a million fuzz inputs and samples, whole systems against sacreBLEU
 	cargo test --quiet --workspace --locked
 	FUZZ_CASES=1000000 cargo test --release --locked -p dragoman-nbest --test fuzz -- --nocapture
-	SAMPLE_STEPS=1000000 cargo test --release --locked -p dragoman-decode --lib sample
+	SAMPLE_STEPS=1000000 cargo test --release --locked -p dragoman-sample --lib
 	$(BIN)/pytest -n 2 -m long
 
 golden: setup ## Rewrite the golden files; review the diff

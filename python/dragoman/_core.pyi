@@ -80,6 +80,7 @@ __all__ = [
     "refusal",
     "rules_extract",
     "rules_import",
+    "rules_of_sentence",
     "rules_score_count",
     "sample_translations",
     "score_links",
@@ -683,6 +684,9 @@ def rules_extract(
     out: str,
     meta: str,
     length: int,
+    gaps: tuple[int, int, tuple[int, int], int, bool, bool] | None,
+    least: int,
+    scores: str,
     longest: int,
     models: list[str],
     moses_next: bool,
@@ -694,11 +698,18 @@ def rules_extract(
     significance: str | None,
     lexical: tuple[str, str] | None,
     memory: str,
-) -> tuple[int, int, int, int, int, int, int, int, int, int, int]:
+) -> tuple[int, int, int, int, int, int, int, int, int, int, int, int]:
     """Extracts rules from three files and writes a table.
 
-    Pairs, empty, long, bars, unaligned, tokens, extracted, rules, phrases, insignificant, below the top.
+    `gaps` are limits of rules with gaps: span, symbols, least words of a gap in source and target, gaps, tight edges,
+    fractional counts. Gives pairs, empty, long, bars, unaligned, tokens, extracted, rules, phrases, insignificant, below
+    the top, rare.
     """
+
+def rules_of_sentence(
+    source: str, target: str, links: str, gaps: tuple[int, int, tuple[int, int], int, bool, bool]
+) -> list[tuple[str, str, list[tuple[int, int]], float]]:
+    """The rules with gaps of one sentence pair: source, target, links, count of each occurrence."""
 
 def rules_import(
     rules: str,

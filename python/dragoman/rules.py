@@ -77,6 +77,8 @@ class Report:
     """Dropped by the significance test."""
     below_top: int
     """Dropped because the source phrase has enough better rules."""
+    rare: int
+    """Rules with gaps, dropped because they were seen too few times."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,14 +107,14 @@ class Rule:
     """Source and target offsets of linked words."""
 
 
-def _table_path(out: Path) -> str:
+def table_path(out: Path) -> str:
     name = os.fspath(out)
     if name.endswith(_PACKED) or name == "-":
         raise OptionError(f"expected a file name without .gz, .zst or .xz for a table, which is mapped, found `{name}`")
     return name
 
 
-def _lexical(prefix: Path | None) -> tuple[str, str] | None:
+def lexical_names(prefix: Path | None) -> tuple[str, str] | None:
     """What the names of the lexical tables begin and end with."""
     if prefix is None:
         return None
@@ -121,11 +123,11 @@ def _lexical(prefix: Path | None) -> tuple[str, str] | None:
     return name.removesuffix(ending), ending
 
 
-def _meta(**options: Any) -> str:
+def meta_of(**options: Any) -> str:
     return json.dumps({"program": f"dragoman {VERSION}", **options})
 
 
-def _base(path: Path) -> str:
+def base_name(path: Path) -> str:
     return os.path.basename(os.fspath(path))  # noqa: PTH119
 
 
@@ -197,9 +199,9 @@ def extract(
     alpha, add = (o.alpha, 0.0) if o.add is None else (None, float(o.add))
     # What tables say of themselves; the names are those of the first version of the format.
     about = {
-        "source": _base(source),
-        "target": _base(target),
-        "alignments": _base(alignments),
+        "source": base_name(source),
+        "target": base_name(target),
+        "alignments": base_name(alignments),
         "length": o.max_phrase_length,
         "longest": o.max_words,
         "reordering": list(o.reordering),
@@ -212,9 +214,12 @@ def extract(
     }
     figures = rules_extract(
         (os.fspath(source), os.fspath(target), os.fspath(alignments)),
-        _table_path(out),
-        _meta(**about),
+        table_path(out),
+        meta_of(**about),
         o.max_phrase_length,
+        None,
+        1,
+        "moses",
         o.max_words,
         list(o.reordering),
         o.moses_next,
@@ -224,7 +229,7 @@ def extract(
         o.orientation_counts,
         top,
         level,
-        _lexical(o.lexical),
+        lexical_names(o.lexical),
         o.memory,
     )
     return Report(*figures)
@@ -232,7 +237,7 @@ def extract(
 
 def model_of(path: Path) -> str:
     """Tell the reordering model from the name of a Moses table: `reordering-table.hier-msd-...` is hier, else wbe."""
-    return next((model for model in ("hier", "phrase") if f"{model}-" in _base(path)), "wbe")
+    return next((model for model in ("hier", "phrase") if f"{model}-" in base_name(path)), "wbe")
 
 
 def import_moses(
@@ -259,8 +264,8 @@ def import_moses(
         columns = MOSES_COLUMNS
     tables = [(model, os.fspath(file)) for model, file in reordering.items()]
     names = None if columns is None else list(columns)
-    meta = _meta(imported=_base(path), reordering={model: _base(file) for model, file in tables})
-    return Imported(*rules_import(os.fspath(path), tables, names, _table_path(out), meta, memory))
+    meta = meta_of(imported=base_name(path), reordering={model: base_name(file) for model, file in tables})
+    return Imported(*rules_import(os.fspath(path), tables, names, table_path(out), meta, memory))
 
 
 class Table:

@@ -7,12 +7,11 @@ use crate::own;
 use crate::text::Text;
 use crate::threads;
 use dragoman_base::{Error, Names as BaseNames, Result};
-use dragoman_decode::columns::{Candidates, Explained, Filing, Lattices, explained};
-use dragoman_decode::feature::{Part, Reference, StateFeature};
-use dragoman_decode::search::{Graph, Limits, Ready};
-use dragoman_decode::{
-    Choice, Forced, Input, Lattice, Phrase, Settings, System, Translation, Weights, markup, search, translate,
-};
+use dragoman_model::feature::{Part, Reference, StateFeature};
+use dragoman_model::{Forced, Input, Weights, markup};
+use dragoman_phrase::columns::{Candidates, Explained, Filing, Lattices, explained};
+use dragoman_phrase::search::{Graph, Limits, Ready};
+use dragoman_phrase::{Choice, Lattice, Phrase, Settings, System, Translation, search, translate};
 use dragoman_stream::{Lost, Stream, pools};
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;

@@ -2,8 +2,9 @@
 
 use crate::columns::Texts;
 use dragoman_base::Texts as BaseTexts;
-use dragoman_decode::columns::{Candidates, Explained, Lattices};
-use dragoman_decode::{Origin, Phrase};
+use dragoman_model::Origin;
+use dragoman_phrase::Phrase;
+use dragoman_phrase::columns::{Candidates, Explained, Lattices};
 use numpy::{Element, IntoPyArray, PyArray1};
 use pyo3::prelude::*;
 

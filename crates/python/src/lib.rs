@@ -79,7 +79,7 @@ mod _core {
     #[pymodule_export]
     use crate::resample::{bootstrap_sums, shuffle_sums};
     #[pymodule_export]
-    use crate::rules::{RuleTable, rules_extract, rules_import, rules_score_count};
+    use crate::rules::{RuleTable, rules_extract, rules_import, rules_of_sentence, rules_score_count};
     #[pymodule_export]
     use crate::sample::{SampleRanker, sample_translations};
     #[pymodule_export]

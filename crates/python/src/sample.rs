@@ -7,13 +7,12 @@ use crate::found::TranslationColumns;
 use crate::metric::NativeMetric;
 use crate::text::Text;
 use dragoman_base::{Error, Result};
-use dragoman_decode::columns::Candidates;
-use dragoman_decode::sample::{
-    Mix, Mixed, Oracle, Pace, Plan, RankOptions, Shard, Start, Whole, rank, sample,
-};
-use dragoman_decode::{Choice, Input, System, Translation};
 use dragoman_metric::bleu::incremental::References;
 use dragoman_metric::capability::{Incremental, refusal};
+use dragoman_model::Input;
+use dragoman_phrase::columns::Candidates;
+use dragoman_phrase::{Choice, System, Translation};
+use dragoman_sample::{Mix, Mixed, Oracle, Pace, Plan, RankOptions, Shard, Start, Whole, rank, sample};
 use dragoman_stream::pools;
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1, PyReadonlyArrayDyn};
 use pyo3::prelude::*;

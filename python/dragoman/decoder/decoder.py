@@ -121,6 +121,7 @@ class Decoder:
         self.threads = threads
         self._chosen: tuple[Search, Settings] | None = None
         self._ready: OrderedDict[object, _Native] = OrderedDict()
+        self._newest: tuple[object, _Native] | None = None
         self._lock = threading.Lock()
         self.weights = self.model.weights if weights is None else weights
 
@@ -143,6 +144,7 @@ class Decoder:
         """Lets go of the model's tables and of prepared weights. Calls that are under way on other threads end well."""
         with self._lock:
             self._opened = None
+            self._newest = None
             self._ready.clear()
 
     @property
@@ -340,10 +342,16 @@ class Decoder:
 
     def _known(self, mark: object) -> _Native | None:
         """Weights that are ready, by their mark; those that are asked for stay longest."""
+        # Mostly all callers use the same weights. These are read in one step, without the lock: a thread that loses its
+        # processor while it holds the lock would keep all others waiting.
+        newest = self._newest
+        if newest is not None and newest[0] is mark:
+            return newest[1]
         with self._lock:
             native = self._ready.get(mark)
             if native is not None:
                 self._ready.move_to_end(mark)
+                self._newest = mark, native
             return native
 
     def _keep(self, mark: object, native: _Native) -> None:
@@ -352,6 +360,7 @@ class Decoder:
                 return  # closed meanwhile
             self._ready[mark] = native
             self._ready.move_to_end(mark)
+            self._newest = mark, native
             values = sum(len(ready.weights) for ready in self._ready.values())
             while len(self._ready) > (_LEAST_READY if values > _MOST_VALUES else _MOST_READY):
                 _, old = self._ready.popitem(last=False)

@@ -1,26 +1,31 @@
 //! Phrase pairs, their scores and their reordering models from a word-aligned bitext, in bounded memory.
 //!
-//! Text and links ([`bitext`]) -> phrase pairs and orientations of each sentence pair ([`blocks`]) -> counts
-//! ([`gather`]) -> scores ([`score`], [`lexical`], [`significance`]) -> a table ([`finish`]). The result is the same
+//! Text and links ([`bitext`]) -> phrase pairs and orientations of each sentence pair ([`blocks`]), or rules with gaps
+//! ([`gaps`]) -> counts ([`gather`]) -> scores ([`score`], [`lexical`], [`significance`]) -> a table ([`finish`]). The result is the same
 //! to the last byte whatever the memory and the number of threads.
 
 mod bitext;
 mod blocks;
 mod finish;
+mod gaps;
 mod gather;
 mod lexical;
 mod score;
 mod significance;
 
 pub use blocks::{Model, Orientation};
-pub use score::{ReorderingSmoothing, Smoothing, orientations};
+pub use gaps::Limits;
+pub use score::{ReorderingSmoothing, Scores, Smoothing, orientations};
 pub use significance::Threshold;
 
+use crate::gap;
 use crate::scratch::{Scratch, Spool};
 use crate::sort::{Sorted, Sorter};
 use bitext::{Chunk, Reader, Sentence};
 use blocks::{Blocks, Shape};
-use dragoman_base::{Error, Result};
+use dragoman_base::{Error, Names, Result};
+use gaps::{Cutter, Written};
+use gather::Counting;
 use lexical::Lexicon;
 use rayon::prelude::*;
 use significance::{Corpus, Test};
@@ -44,8 +49,14 @@ pub struct Options {
     pub out: PathBuf,
     /// Meta-data of the table, as JSON.
     pub meta: String,
-    /// Words of the longest phrase on either side.
+    /// Words of the longest phrase on either side, where there are no gaps.
     pub length: usize,
+    /// Rules with gaps, for the hierarchical system; without reordering models.
+    pub gaps: Option<Limits>,
+    /// Rules with gaps must have been seen so many times.
+    pub least: u32,
+    /// Which scores rules with gaps have.
+    pub scores: Scores,
     /// Words of the longest sentence that is used.
     pub longest: usize,
     /// Reordering models.
@@ -67,6 +78,13 @@ pub struct Options {
     pub lexical: Option<(String, String)>,
     /// Bytes that sorting may use; words, word translations and a significance test come on top.
     pub memory: usize,
+}
+
+impl Options {
+    fn counting(&self) -> Counting {
+        let gaps = self.gaps.as_ref().map(|limits| limits.fractional);
+        Counting { models: self.models.len(), gaps, least: self.least }
+    }
 }
 
 /// What extraction saw and did.
@@ -94,6 +112,8 @@ pub struct Report {
     pub insignificant: u64,
     /// Rules that were not among the best of their source phrase.
     pub below_top: u64,
+    /// Rules with gaps that were seen too few times.
+    pub rare: u64,
 }
 
 fn check(options: &Options) -> Result<()> {
@@ -116,8 +136,39 @@ fn check(options: &Options) -> Result<()> {
     {
         return bad(format!("expected a significance threshold of at least 0, found {value}"));
     }
+    if let Some(limits) = &options.gaps {
+        check_gaps(options, limits)?;
+    }
     let repeated = (1..options.models.len()).any(|i| options.models[..i].contains(&options.models[i]));
     if repeated { bad("a reordering model was named twice".to_owned()) } else { Ok(()) }
+}
+
+fn check_gaps(options: &Options, limits: &Limits) -> Result<()> {
+    let bad = |message: String| Err(Error::Invalid(message));
+    if !(1..=MAX_PHRASE).contains(&limits.span) {
+        return bad(format!("expected rules that span 1 to {MAX_PHRASE} words, found {}", limits.span));
+    }
+    if limits.symbols == 0 || limits.gap.0 == 0 || limits.gap.1 == 0 || limits.gaps > gap::MOST {
+        return bad("expected at least one symbol, gaps of at least one word, and at most two gaps".to_owned());
+    }
+    if options.significance.is_some() || !options.models.is_empty() {
+        return bad("rules with gaps have no reordering models and no significance test".to_owned());
+    }
+    if options.scores == Scores::Cdec && (limits.fractional || options.smoothing != Smoothing::None) {
+        return bad("cdec's scores are made of whole counts, without smoothing".to_owned());
+    }
+    Ok(())
+}
+
+/// Adds the records of all rules with gaps of a sentence pair.
+fn gapped(sentence: Sentence<'_>, limits: &Limits, work: &mut (Cutter, Written), bytes: &mut Vec<u8>) {
+    let (cutter, written) = work;
+    let (found, starts) = cutter.rules(sentence, limits);
+    for each in found {
+        written.set(sentence, each, starts);
+        let links = written.links.iter().copied();
+        gather::put_occurrence(bytes, &written.source, &written.target, links, each.shared);
+    }
 }
 
 /// Adds the records of all phrase pairs of a sentence pair.
@@ -162,38 +213,72 @@ impl Read {
     }
 }
 
-/// Sentence pairs that one task extracts from.
+/// Sentence pairs that one task extracts from: fewer where each has many rules.
 const BLOCK: usize = 256;
+const BLOCK_OF_GAPS: usize = 32;
+/// Blocks that wait for the sorter, for each thread.
+const WAITING: usize = 4;
 
 /// Reads the files; phrase pairs go to the sorter. The next chunk is read while phrases come out of this one.
 fn read(options: &Options, mut sorter: Sorter) -> Result<(Read, Sorted)> {
     let shape = Shape { length: options.length, models: options.models.clone(), moses: options.moses_next };
     let corpora = options.significance.map(|_| (Corpus::default(), Corpus::default()));
-    let mut read = Read { reader: Reader::open(options)?, lexicon: Lexicon::default(), corpora };
+    let lexicon = if options.gaps.is_some() { Lexicon::new((1, gap::MOST as u32)) } else { Lexicon::default() };
+    let mut read = Read { reader: Reader::open(options)?, lexicon, corpora };
+    let block = if options.gaps.is_some() { BLOCK_OF_GAPS } else { BLOCK };
+    let wave = block * WAITING * rayon::current_num_threads();
     let mut current = read.next(None)?;
     while let Some(chunk) = current {
         let work = |pairs: &[bitext::Pair]| {
-            let (mut blocks, mut bytes) = (Blocks::default(), Vec::new());
-            for pair in pairs {
-                occurrences(chunk.sentence(pair), &shape, &mut blocks, &mut bytes);
+            let (mut blocks, mut cutting, mut bytes) = (Blocks::default(), Default::default(), Vec::new());
+            for sentence in pairs.iter().map(|pair| chunk.sentence(pair)) {
+                match &options.gaps {
+                    Some(limits) => gapped(sentence, limits, &mut cutting, &mut bytes),
+                    None => occurrences(sentence, &shape, &mut blocks, &mut bytes),
+                }
             }
             bytes
         };
-        let (next, found) = rayon::join(
+        let (next, pushed) = rayon::join(
             || read.next(Some(&chunk)),
-            || chunk.pairs.par_chunks(BLOCK).map(work).collect::<Vec<Vec<u8>>>(),
+            || {
+                chunk.pairs.chunks(wave).try_for_each(|wave| {
+                    let found: Vec<Vec<u8>> = wave.par_chunks(block).map(work).collect();
+                    found.iter().try_for_each(|bytes| sorter.push_all(bytes))
+                })
+            },
         );
-        found.iter().try_for_each(|bytes| sorter.push_all(bytes))?;
+        pushed?;
         current = next?;
     }
     Ok((read, sorter.finish()?))
+}
+
+/// A rule of one sentence pair: source, target and links, and its count.
+pub type PairRule = (Vec<String>, Vec<String>, Vec<[u8; 2]>, f64);
+
+/// The rules with gaps of one sentence pair, each occurrence with its count, as [`extract`] counts it.
+pub fn rules_of_pair(source: &str, target: &str, links: &str, limits: &Limits) -> Result<Vec<PairRule>> {
+    let (chunk, names) = bitext::one_pair(source, target, links)?;
+    let sentence = chunk.sentence(&chunk.pairs[0]);
+    let (mut cutter, mut written) = (Cutter::default(), Written::default());
+    let (found, starts) = cutter.rules(sentence, limits);
+    let mut rules = Vec::new();
+    for each in found {
+        written.set(sentence, each, starts);
+        let text = |names: &Names, ids: &[u32]| ids.iter().map(|&id| names.name(id).to_owned()).collect();
+        let count = if limits.fractional { 1.0 / f64::from(each.shared) } else { 1.0 };
+        let links = written.links.iter().map(|link| [link >> 4, link & 15]).collect();
+        rules.push((text(&names.0, &written.source), text(&names.1, &written.target), links, count));
+    }
+    Ok(rules)
 }
 
 /// Extracts rules and writes the table.
 pub fn extract(options: &Options) -> Result<Report> {
     check(options)?;
     let scratch = Scratch::beside(&options.out);
-    let models = options.models.len();
+    let (models, counting) = (options.models.len(), options.counting());
     let (read, sorted) = read(options, Sorter::new(&scratch, options.memory / 2))?;
     let reader = read.reader;
     let mut report = reader.report.clone();
@@ -201,7 +286,7 @@ pub fn extract(options: &Options) -> Result<Report> {
         read.lexicon.write(prefix, ending, &reader.source_names, &reader.target_names)?;
     }
     let by_target = Sorter::new(&scratch, options.memory / 4);
-    let (totals, spool, by_target) = gather::gather(sorted, models, Spool::new(&scratch)?, by_target)?;
+    let (totals, spool, by_target) = gather::gather(sorted, counting, Spool::new(&scratch)?, by_target)?;
     let test = match (options.significance, read.corpora) {
         (Some(threshold), Some((source, target))) => {
             Some(Test::new(source, target, options.length, threshold))
@@ -212,7 +297,7 @@ pub fn extract(options: &Options) -> Result<Report> {
     let by_rule = Sorter::new(&scratch, options.memory / 4);
     let by_rule = gather::join_targets(by_target, models, by_rule, seen)?;
     report.tokens = totals.tokens;
-    report.extracted = u64::from(totals.rules);
+    (report.extracted, report.rare) = (totals.all(), totals.rare);
     report.phrases = totals.phrases;
     let finisher = finish::Finisher::new(options, &totals, &read.lexicon, test.as_ref())?;
     let builder = finisher.run(spool, by_rule, &mut report)?;

@@ -226,6 +226,11 @@ impl Table {
         if from > at { from..to.max(from) } else { 0..0 }
     }
 
+    /// Whether any source phrase goes on after that of `node`.
+    pub fn goes_on(&self, node: Node) -> bool {
+        node.0 == 0 || !self.children(node).is_empty()
+    }
+
     /// The rules of the source phrase of `node`, by number.
     pub fn rules(&self, node: Node) -> Range<u32> {
         let record = self.slice::<Record>(Section::Nodes).get(node.0 as usize);
