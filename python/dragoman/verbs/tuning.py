@@ -489,8 +489,8 @@ class _Job:
             return None
         if decoder.glossary is not None and not decoder.counts_terms:
             self.watch.warning(
-                "terms of the glossary were forced: they have no weight, and the tuned model does not keep them; give the "
-                "glossary again when it translates, or tune with a glossary_weight"
+                "terms of the glossary were forced: they have no weight, and the tuned model does not keep them; give "
+                "the glossary again when it translates, or tune with a glossary_weight"
             )
         with tempfile.TemporaryDirectory(prefix="dragoman-") as folder:
             model = _kept(decoder, Path(folder))
