@@ -110,8 +110,11 @@ pub fn read_markup(
 ) -> PyResult<(String, Vec<(usize, usize, String, f32)>, Vec<usize>, Vec<(usize, usize)>)> {
     let found = markup::read(&line, plain).map_err(to_py)?;
     let place = |at: usize| found.text[..at].chars().count();
-    let given =
-        found.given.iter().map(|(from, to, text, log)| (place(*from), place(*to), text.clone(), *log)).collect();
+    let given = found
+        .given
+        .iter()
+        .map(|(from, to, text, log)| (place(*from), place(*to), text.clone(), *log))
+        .collect();
     let walls = found.walls.iter().map(|&at| place(at)).collect();
     let zones = found.zones.iter().map(|&(from, to)| (place(from), place(to))).collect();
     Ok((found.text, given, walls, zones))

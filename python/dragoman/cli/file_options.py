@@ -144,7 +144,7 @@ def glossary_option(help: str) -> Callable[[F], F]:
 def glossary_weight_option(usual: str) -> Callable[[F], F]:
     """How much terms are preferred."""
     about = f"What a term of the glossary adds to the score where it is used.  [default: {usual}]"
-    return click.option("--glossary-weight", type=click.FLOAT, metavar="X", help=about)
+    return click.option("--glossary-weight", type=click.FloatRange(min=-1000), metavar="X", help=about)
 
 
 def features_option(prefix: str = "") -> Callable[[F], F]:

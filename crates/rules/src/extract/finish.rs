@@ -1,8 +1,8 @@
 //! The last pass: rules in order, with the totals of both phrases, get their scores and go to the table.
 
+use super::gaps::UNIT;
 use super::gather::Totals;
 use super::lexical::Lexicon;
-use super::gaps::UNIT;
 use super::score::{Counts, Estimator, Scores, cdec, orientations};
 use super::significance::Test;
 use super::{Options, Report};

@@ -5,7 +5,9 @@
 //! number) give the totals of each target phrase, and these, sorted by number, are read beside the spool.
 
 use super::gaps::{UNIT, share};
-use crate::code::{has_first, phrase_length, put_alike, put_number, put_phrase, take_number, take_phrase, take_u32};
+use crate::code::{
+    has_first, phrase_length, put_alike, put_number, put_phrase, take_number, take_phrase, take_u32,
+};
 use crate::gap;
 use crate::scratch::Spool;
 use crate::sort::{Sorted, Sorter};
@@ -276,8 +278,7 @@ pub fn gather(
     let width = 6 * counting.models;
     let totals = Totals { orientations: vec![0; width], ..Totals::default() };
     let (source, rules, record) = (Vec::new(), Vec::new(), Vec::new());
-    let mut gatherer =
-        Gatherer { spool, by_target, totals, counting, width, source, rules, used: 0, record };
+    let mut gatherer = Gatherer { spool, by_target, totals, counting, width, source, rules, used: 0, record };
     while let Some(record) = sorted.next()? {
         let first = phrase_length(record);
         let both = first + phrase_length(&record[first..]);

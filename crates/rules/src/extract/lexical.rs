@@ -118,10 +118,22 @@ impl Lexicon {
         let (source, target) = (words(source, self.gaps.0), words(target, self.gaps.1));
         let cost = |best: f64| if best > 0.0 { -best.log10() } else { MOST_COST };
         let of_source = source[..source.len() - 1].iter().map(|&word| {
-            cost(target.iter().map(|&given| self.backward(word, given)).filter(|p| p.is_finite()).fold(0.0, f64::max))
+            cost(
+                target
+                    .iter()
+                    .map(|&given| self.backward(word, given))
+                    .filter(|p| p.is_finite())
+                    .fold(0.0, f64::max),
+            )
         });
         let of_target = target[..target.len() - 1].iter().map(|&word| {
-            cost(source.iter().map(|&given| self.forward(given, word)).filter(|p| p.is_finite()).fold(0.0, f64::max))
+            cost(
+                source
+                    .iter()
+                    .map(|&given| self.forward(given, word))
+                    .filter(|p| p.is_finite())
+                    .fold(0.0, f64::max),
+            )
         });
         (of_source.sum(), of_target.sum())
     }

@@ -149,7 +149,9 @@ fn check_gaps(options: &Options, limits: &Limits) -> Result<()> {
         return bad(format!("expected rules that span 1 to {MAX_PHRASE} words, found {}", limits.span));
     }
     if limits.symbols == 0 || limits.gap.0 == 0 || limits.gap.1 == 0 || limits.gaps > gap::MOST {
-        return bad("expected at least one symbol, gaps of at least one word, and at most two gaps".to_owned());
+        return bad(
+            "expected at least one symbol, gaps of at least one word, and at most two gaps".to_owned()
+        );
     }
     if options.significance.is_some() || !options.models.is_empty() {
         return bad("rules with gaps have no reordering models and no significance test".to_owned());
@@ -223,7 +225,8 @@ const WAITING: usize = 4;
 fn read(options: &Options, mut sorter: Sorter) -> Result<(Read, Sorted)> {
     let shape = Shape { length: options.length, models: options.models.clone(), moses: options.moses_next };
     let corpora = options.significance.map(|_| (Corpus::default(), Corpus::default()));
-    let lexicon = if options.gaps.is_some() { Lexicon::new((1, gap::MOST as u32)) } else { Lexicon::default() };
+    let lexicon =
+        if options.gaps.is_some() { Lexicon::new((1, gap::MOST as u32)) } else { Lexicon::default() };
     let mut read = Read { reader: Reader::open(options)?, lexicon, corpora };
     let block = if options.gaps.is_some() { BLOCK_OF_GAPS } else { BLOCK };
     let wave = block * WAITING * rayon::current_num_threads();

@@ -57,7 +57,8 @@ fn sets_say_what_they_say_of_words_and_gaps() {
     let table = &system.tables()[0];
     assert!(table.has_gaps());
     let rules = &table.rules;
-    let (gap, a, b) = (rules.gap().unwrap(), rules.source_word("a").unwrap(), rules.source_word("b").unwrap());
+    let (gap, a, b) =
+        (rules.gap().unwrap(), rules.source_word("a").unwrap(), rules.source_word("b").unwrap());
     let node = rules.find(&[a, gap, b, gap]).unwrap();
     assert!(!rules.goes_on(node) && rules.goes_on(rules.find(&[a]).unwrap()) && rules.goes_on(rules.root()));
     let number = rules.rules(node).start;
