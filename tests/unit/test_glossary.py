@@ -280,8 +280,8 @@ def test_what_became_of_terms_is_reported(cli: Cli, model: Path, tmp_path: Path)
     code, text, err = cli(*options, "--glossary-report", report)
     assert (code, text) == (0, "The tower\nThe cottage\n\n")
     assert "glossary: used at 2 of 3 places; 1 of 3 terms are nowhere in the text" in err
-    rows = ["term\ttranslations\tplaces\tused\twhy not", "Haus\tcottage\t2\t1\toverlap=1", "neue Haus\ttower\t1\t1\t"]
-    assert report.read_text().splitlines() == [*rows, "Katze\tcat\t0\t0\t"]
+    rows = ["term\ttranslations\tplaces\tused\twhy not", "Haus\tcottage\t2\t1\toverlap=1", "neue Haus\ttower\t1\t1\t-"]
+    assert report.read_text().splitlines() == [*rows, "Katze\tcat\t0\t0\t-"]
     assert cli(*options, "--output", out, "--glossary-report", tmp_path / "2")[0] == 0
     assert (tmp_path / "2").read_text() == report.read_text() and out.read_text() == text, "also to a file"
     err = cli(*options, "--verbose")[2]

@@ -122,7 +122,7 @@ class Tally:
         for number, term in enumerate(self.glossary):
             reasons = missed.get(number, {})
             places = self._used[number] + sum(reasons.values())
-            why = " ".join(f"{name}={count}" for name, count in reasons.items())
+            why = " ".join(f"{name}={count}" for name, count in reasons.items()) or "-"
             rows.append("\t".join([term.source, " | ".join(term.targets), str(places), str(self._used[number]), why]))
             if reasons:
                 messages.detail(f"glossary: `{term.source}` was not used at {sum(reasons.values())} places: {why}")
