@@ -38,7 +38,9 @@ impl Asked {
 impl Filter {
     /// The filter that options ask for.
     pub fn for_rules(options: &Options) -> Result<Option<Self>> {
-        let Some(limits) = options.gaps.as_ref().filter(|_| !options.filter.is_empty()) else { return Ok(None) };
+        let Some(limits) = options.gaps.as_ref().filter(|_| !options.filter.is_empty()) else {
+            return Ok(None);
+        };
         Self::read(&options.filter, limits.symbols).map(Some)
     }
 

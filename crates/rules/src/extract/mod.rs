@@ -163,7 +163,9 @@ fn check_gaps(options: &Options, limits: &Limits) -> Result<()> {
         return bad("cdec's scores are made of whole counts, without smoothing".to_owned());
     }
     if !options.filter.is_empty() && options.smoothing != Smoothing::None {
-        return bad("smoothing needs the counts of all rules, and a filter leaves most of them out".to_owned());
+        return bad(
+            "smoothing needs the counts of all rules, and a filter leaves most of them out".to_owned()
+        );
     }
     Ok(())
 }
