@@ -192,7 +192,7 @@ impl<'a> Extractor<'a> {
     fn steps(&mut self, one: &Derivation) -> Vec<Explained> {
         let below = below(&self.forest, &one.edges);
         // The rules of the start symbol: the sentence's end, then from right to left, and the last has no more below.
-        let (mut spine, mut at) = (Vec::new(), Some(0));
+        let (mut spine, mut at) = (Vec::new(), Some(one.edges.len() - 1));
         while let Some(place) = at.filter(|&place| self.rule(one.edges[place]).origin == Origin::Glue) {
             spine.push(place);
             at = below[place].first().copied();
@@ -206,7 +206,7 @@ impl<'a> Extractor<'a> {
                 open.extend(below[place].iter().rev().map(|&tail| (tail, depth + 1)));
             }
         }
-        made.push(self.step(one.edges[0], 0));
+        made.push(self.step(one.edges[spine[0]], 0));
         made
     }
 
@@ -242,22 +242,13 @@ fn texts(ready: &Ready<'_>, rule: &Rule<'_>) -> (String, String) {
     (source.collect::<Vec<_>>().join(" "), target)
 }
 
-/// Places of the tails of each edge of a derivation.
+/// Places of the tails of each edge of a derivation, which come before it.
 fn below(forest: &Forest, edges: &[u32]) -> Vec<Vec<usize>> {
-    let mut below: Vec<Vec<usize>> = vec![Vec::new(); edges.len()];
-    let mut open: Vec<(usize, usize)> = Vec::new(); // edges that lack tails, and how many
+    let mut open: Vec<usize> = Vec::new();
+    let mut below = Vec::with_capacity(edges.len());
     for (at, &edge) in edges.iter().enumerate() {
-        if let Some((above, lacking)) = open.last_mut() {
-            below[*above].push(at);
-            *lacking -= 1;
-            if *lacking == 0 {
-                open.pop();
-            }
-        }
-        let tails = forest.tails(edge as usize).len();
-        if tails > 0 {
-            open.push((at, tails));
-        }
+        below.push(open.split_off(open.len() - forest.tails(edge as usize).len()));
+        open.push(at);
     }
     below
 }
@@ -266,7 +257,7 @@ fn below(forest: &Forest, edges: &[u32]) -> Vec<Vec<usize>> {
 fn targets(forest: &Forest, edges: &[u32]) -> Vec<(usize, usize)> {
     let below = below(forest, edges);
     let mut spans = vec![(0, 0); edges.len()];
-    let (mut words, mut open) = (0, vec![(0, 0)]);
+    let (mut words, mut open) = (0, vec![(edges.len() - 1, 0)]);
     while let Some((place, symbol)) = open.pop() {
         if symbol == 0 {
             spans[place].0 = words;

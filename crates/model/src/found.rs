@@ -6,7 +6,7 @@ use crate::sink::OWN;
 use crate::system::System;
 use dragoman_base::sparse::Rows;
 use dragoman_base::{Names, Texts};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// A phrase of a hypothesis.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -89,9 +89,9 @@ impl Lister {
         parts: impl Iterator<Item = u32>,
         mut explain: impl FnMut(u32, &mut Vec<(u32, f32)>, &mut Names),
     ) {
-        let mut ids: Vec<u32> = Vec::new();
+        let (mut ids, mut seen): (Vec<u32>, FxHashSet<u32>) = (Vec::new(), FxHashSet::default());
         for part in parts {
-            if !self.known.contains_key(&part) {
+            if seen.insert(part) {
                 let rows = self.part(part, |rows, own| explain(part, rows, own));
                 ids.extend(rows.iter().map(|&(id, _)| id));
             }

@@ -105,6 +105,7 @@ class Decoder:
         weight = None if glossary is None else glossary.weight
         if weight is not None and math.isfinite(weight):
             self.weights = Weights.of({**self.weights.to_dict(), FEATURE: weight})
+        self._settings()
         self._native_weights(None)
 
     def _begin(
@@ -120,7 +121,6 @@ class Decoder:
         self._vocabulary: Names | None = None
         self._names = system.names
         self.search = search if search is not None else _wanted(self.model)
-        check_system(self.search, self.model.system)
         self.threads = threads
         self._chosen: tuple[Search, Settings] | None = None
         self._ready: OrderedDict[object, _Native] = OrderedDict()
@@ -342,6 +342,7 @@ class Decoder:
         """What `search` says, made once: neither of them can change."""
         search, chosen = self.search, self._chosen
         if chosen is None or chosen[0] is not search:
+            check_system(search, self.model.system)
             chosen = search, Settings(**{f.name: getattr(search, f.name) for f in fields(Search)})
             self._chosen = chosen
         return chosen[1]
