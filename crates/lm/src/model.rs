@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Files up to this size are copied to large pages when they are used much.
 const COPIED: usize = 256 << 20;
-/// Searches that make a model one that is used much.
+/// Sentences, or pieces of text, that make a model one that is used much.
 const MUCH: u32 = 16;
 
 /// What of the words so far can still matter: equal states have equal futures.
@@ -64,8 +64,8 @@ pub struct Model {
     bytes: Bytes,
     head: Head,
     path: String,
-    /// Searches so far, see [`Model::in_use`].
-    searches: AtomicU32,
+    /// Calls of [`Model::in_use`] so far.
+    uses: AtomicU32,
     /// The same model in large pages, if there was room.
     copy: OnceLock<Option<Box<Model>>>,
 }
@@ -112,18 +112,18 @@ impl Model {
             return Err(Error::Damaged { path: path.to_owned(), line: 1, what });
         };
         let path = path.to_owned();
-        let (searches, copy) = (AtomicU32::new(0), OnceLock::new());
-        Ok(Self { vocabulary, table, starts, bytes, head, path, searches, copy })
+        let (uses, copy) = (AtomicU32::new(0), OnceLock::new());
+        Ok(Self { vocabulary, table, starts, bytes, head, path, uses, copy })
     }
 
-    /// The model for a search that will ask much of it: this one or, after [`MUCH`] of these, a copy in large pages.
+    /// The model for a sentence that is searched, or a text: this one or, after [`MUCH`] of these, a copy in large pages.
     /// Both answer alike; other threads go on while the copy is made.
     pub fn in_use(&self) -> &Self {
         if let Some(made) = self.copy.get() {
             return made.as_deref().unwrap_or(self);
         }
-        let searches = self.searches.fetch_add(1, Ordering::Relaxed).saturating_add(1);
-        if searches == MUCH && matches!(self.bytes, Bytes::Mapped(_)) && self.bytes.len() <= COPIED {
+        let uses = self.uses.fetch_add(1, Ordering::Relaxed).saturating_add(1);
+        if uses == MUCH && matches!(self.bytes, Bytes::Mapped(_)) && self.bytes.len() <= COPIED {
             let copy = in_large_pages(&self.bytes);
             let made = copy.and_then(|map| Self::from_bytes(Bytes::Mapped(map), &self.path).ok());
             return self.copy.get_or_init(|| made.map(Box::new)).as_deref().unwrap_or(self);
@@ -389,6 +389,24 @@ mod tests {
         let first = hash.score(&hash.empty(), phrase[0]);
         let (second, state) = hash.score(&first.1, phrase[1]);
         assert_eq!(hash.estimate(&phrase), first.0 + second + hash.score(&state, phrase[2]).0);
+    }
+
+    #[test]
+    fn a_model_that_is_used_much_answers_alike() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("lm").display().to_string();
+        Model::from_ngrams(&ngrams(), Kind::Hash, "").unwrap().save(&path).unwrap();
+        let model = Model::open(&path).unwrap();
+        let places: Vec<*const Model> = (0..MUCH + 2).map(|_| std::ptr::from_ref(model.in_use())).collect();
+        let here = std::ptr::from_ref(&model);
+        assert!(places[..MUCH as usize - 1].iter().all(|&place| place == here));
+        assert!(places[MUCH as usize - 1..].iter().all(|&place| place != here && place == model.as_used()));
+        for context in ["", "a", "a b", "x"] {
+            let state = after(&model, context);
+            for word in 0..model.words() as u32 {
+                assert_eq!(model.as_used().score_full(&state, word), model.score_full(&state, word));
+            }
+        }
     }
 
     #[test]
