@@ -14,6 +14,7 @@ __all__ = [
     "CandidateLists",
     "ClassCounts",
     "ClassTable",
+    "CompoundModel",
     "CorpusCleaner",
     "ExplainedStep",
     "ForestLine",
@@ -37,6 +38,7 @@ __all__ = [
     "NativeWeights",
     "NbestReader",
     "NbestWriter",
+    "PieceModel",
     "RuleTable",
     "SampleRanker",
     "SharedValues",
@@ -52,9 +54,11 @@ __all__ = [
     "bitext_sample",
     "bootstrap_sums",
     "dot_rows",
+    "follow_spans",
     "get_threads",
     "language_code",
     "language_fits",
+    "language_known",
     "lm_convert",
     "lm_estimate",
     "lm_merge",
@@ -71,13 +75,18 @@ __all__ = [
     "nbest_stat",
     "noisy_copies",
     "normalise_lines",
+    "normalise_spans",
     "parse_size",
+    "pieces_undo",
     "read_gold",
     "read_lines",
     "read_links",
+    "read_markup",
     "refusal",
     "rules_extract",
+    "rules_form",
     "rules_import",
+    "rules_of_sentence",
     "rules_score_count",
     "sample_translations",
     "score_links",
@@ -89,6 +98,7 @@ __all__ = [
     "truecase_undo",
     "weights_load",
     "weights_save",
+    "word_counts",
     "words",
     "write_lines",
     "write_links",
@@ -751,6 +761,10 @@ def rules_extract(
     out: str,
     meta: str,
     length: int,
+    gaps: tuple[int, int, tuple[int, int], int, bool, bool] | None,
+    least: int,
+    scores: str,
+    filter: list[str],
     longest: int,
     models: list[str],
     moses_next: bool,
@@ -762,14 +776,25 @@ def rules_extract(
     significance: str | None,
     lexical: tuple[str, str] | None,
     memory: str,
-) -> tuple[int, int, int, int, int, int, int, int, int, int, int]:
+) -> tuple[int, int, int, int, int, int, int, int, int, int, int, int]:
     """Extracts rules from three files and writes a table.
 
-    Pairs, empty, long, bars, unaligned, tokens, extracted, rules, phrases, insignificant, below the top.
+    `gaps` are limits of rules with gaps: span, symbols, least words of a gap in source and target, gaps, tight edges,
+    fractional counts. Gives pairs, empty, long, bars, unaligned, tokens, extracted, rules, phrases, insignificant,
+    below the top, rare.
     """
+
+def rules_of_sentence(
+    source: str, target: str, links: str, gaps: tuple[int, int, tuple[int, int], int, bool, bool]
+) -> list[tuple[str, str, list[tuple[int, int]], float]]:
+    """The rules with gaps of one sentence pair: source, target, links, count of each occurrence."""
+
+def rules_form(path: str) -> str:
+    """What the first line of a text table looks like: `phrases`, `moses` or `cdec`."""
 
 def rules_import(
     rules: str,
+    form: str,
     reordering: list[tuple[str, str]],
     columns: list[str] | None,
     out: str,
@@ -839,6 +864,7 @@ class RuleTable:
     def export(
         self,
         rules: str | None,
+        form: str,
         columns: list[str],
         counts: bool,
         reordering: list[tuple[str, str]],
@@ -846,7 +872,7 @@ class RuleTable:
     ) -> None:
         """Writes Moses' tables."""
 
-_Demands: TypeAlias = tuple[list[tuple[int, int, str, float]], bool, list[int], list[tuple[int, int]]]
+_Demands: TypeAlias = tuple[list[tuple[int, int, str, float, bool, bool]], list[int], list[tuple[int, int]]]
 
 @final
 class TranslationColumns:
@@ -887,6 +913,8 @@ class ExplainedStep:
     def origin(self) -> str: ...
     @property
     def features(self) -> list[tuple[int, float]]: ...
+    @property
+    def depth(self) -> int: ...
 
 @final
 class NativeWeights:
@@ -903,6 +931,7 @@ class NativeSystem:
         parts: list[tuple[str, str, list[tuple[str, str]]]],
         rules: list[tuple[str, list[str], object]] = ...,
         states: list[tuple[str, list[str], int, int, bool, object]] = ...,
+        system: str | None = None,
     ) -> NativeSystem: ...
     @property
     def vocabulary(self) -> Names: ...
@@ -928,7 +957,7 @@ class NativeSystem:
     ) -> TranslationColumns: ...
     def explain(
         self, line: str, weights: NativeWeights, settings: object, demands: _Demands | None = None
-    ) -> tuple[float, list[ExplainedStep]]: ...
+    ) -> tuple[float, str, list[ExplainedStep]]: ...
     def forests(
         self,
         lines: Texts,
@@ -938,6 +967,10 @@ class NativeSystem:
         demands: list[_Demands] | None = None,
         threads: int | None = None,
     ) -> NativeForests: ...
+
+def read_markup(
+    line: str, plain: bool
+) -> tuple[str, list[tuple[int, int, str, float]], list[int], list[tuple[int, int]]]: ...
 
 @final
 class TranslationStream:
@@ -956,6 +989,7 @@ def sample_translations(
     settings: object,
     sampling: object,
     documents: object,
+    demands: list[_Demands] | None = None,
     threads: int | None = None,
 ) -> TranslationColumns: ...
 
@@ -964,7 +998,12 @@ class SampleRanker:
     """A text and its references, ready for SampleRank."""
 
     def __new__(
-        cls, system: NativeSystem, lines: Texts, references: list[list[str]], metric: NativeMetric
+        cls,
+        system: NativeSystem,
+        lines: Texts,
+        references: list[list[str]],
+        metric: NativeMetric,
+        demands: list[_Demands] | None = None,
     ) -> SampleRanker: ...
     def epoch(
         self,
@@ -1044,11 +1083,58 @@ class TruecaseModel:
     def apply_file(self, path: str, out: str, factored: bool) -> None: ...
 
 def truecase_undo(texts: Texts, factored: bool) -> Texts: ...
+
+_Owned: TypeAlias = tuple[Texts, npt.NDArray[np.int64], npt.NDArray[np.int64]]
+
+@final
+class PieceModel:
+    """Which pieces words are cut into."""
+
+    @staticmethod
+    def of_files(paths: Sequence[str], size: int) -> PieceModel: ...
+    @staticmethod
+    def of_texts(texts: Texts, size: int) -> PieceModel: ...
+    @staticmethod
+    def read(path: str) -> PieceModel: ...
+    def write(self, path: str) -> None: ...
+    def __len__(self) -> int: ...
+    def apply(self, texts: Texts) -> _Owned:
+        """Lines; the first piece of each and the number of all; for each piece the number of its word."""
+
+    def apply_file(self, path: str, out: str) -> None: ...
+
+def pieces_undo(texts: Texts) -> Texts: ...
+
+@final
+class CompoundModel:
+    """The words of a text, for splitting others."""
+
+    def __new__(
+        cls,
+        counts: Sequence[tuple[str, int]],
+        min_length: int,
+        min_count: int,
+        links: Sequence[str],
+        unknown_only: bool,
+    ) -> CompoundModel: ...
+    @staticmethod
+    def read(path: str) -> CompoundModel: ...
+    def write(self, path: str) -> None: ...
+    def __len__(self) -> int: ...
+    def split(self, word: str) -> list[str] | None: ...
+    def apply(self, texts: Texts) -> _Owned:
+        """Lines; the first word of each and the number of all; for each word the number of the one it is a part of."""
+
+    def apply_file(self, path: str, out: str) -> None: ...
+
+def word_counts(paths: Sequence[str]) -> list[tuple[str, int]]: ...
 def normalise_lines(texts: Texts, form: str) -> Texts: ...
+def normalise_spans(line: str, form: str) -> tuple[str, list[tuple[int, int]]]: ...
 def sniff_file(path: str) -> str: ...
 def bitext_languages(path: str, xliff: bool) -> tuple[str, list[tuple[str, int]]]: ...
 def bitext_sample(inputs: Sequence[tuple[str, str, str, str]], count: int, skip: bool) -> tuple[Texts, Texts]: ...
 def language_code(code: str) -> str: ...
+def language_known(code: str) -> bool: ...
 def language_fits(asked: str, found: str) -> bool: ...
 def words(line: str) -> list[str]: ...
 
@@ -1063,6 +1149,8 @@ class UnicodeTokenizer:
     def detokenize(self, texts: Texts) -> Texts: ...
     def tokenize_spans(self, texts: Texts) -> _Spanned: ...
     def detokenize_spans(self, texts: Texts) -> _Spanned: ...
+
+def follow_spans(plain: Texts, tokenized: Texts) -> _Spanned: ...
 
 @final
 class MosesTokenizer:

@@ -22,7 +22,7 @@ from dragoman.metrics import Bleu
 from dragoman.model import Model, Part, seal
 from dragoman.testing import LawBroken, check_feature
 from dragoman.tuning import Mert, Mira, Online, Pro, Tuner
-from dragoman.types import Weights
+from dragoman.types import Names, Weights
 from dragoman.user_features import Options, Sparse, StateFeature, state_feature
 
 Cli = Callable[..., tuple[int, str, str]]
@@ -101,6 +101,29 @@ def test_rule_feature_sees_all_options(model: Model) -> None:
             assert seen.rules[i] == -1 and seen.scores("p")[i] == 0
     with pytest.raises(OptionError, match="no column `q`"):
         seen.scores("q")
+
+
+def test_options_tell_gaps_from_words() -> None:
+    """Option 0 is `a ^1 b ^2` to `^2 u ^1`, option 1 a phrase."""
+    gap = user_features.GAP
+    options = Options(
+        words=["x", "a", "y", "z", "b", "q"],
+        spans=np.array([[1, 6], [0, 2]]),
+        origins=np.array([0, 0]),
+        rules=np.array([7, 8]),
+        target_starts=np.array([0, 3, 4]),
+        target_words=np.array([gap + 1, 0, gap, 1], np.uint32),
+        columns=[],
+        table_scores=np.zeros((2, 0), np.float32),
+        vocabulary=Names(["u"]),
+        own_words=["v"],
+        gap_starts=np.array([0, 2, 2]),
+        gaps=np.array([[2, 4], [5, 6]]),
+    )
+    assert [options.source(i) for i in (0, 1)] == ["a ^1 b ^2", "x a"]
+    assert [options.target(i) for i in (0, 1)] == ["^2 u ^1", "v"]
+    assert options.source_symbols(0) == [1, -1, 4, -2]
+    assert options.lengths.tolist() == [1, 1]
 
 
 def test_rule_feature_counts_everywhere(model: Model) -> None:

@@ -3,12 +3,12 @@
 use crate::feature::own::{BatchFeature, Fired, Said};
 use crate::feature::sparse::{Locals, Set};
 use crate::feature::{Builder, Kinds, Part, RuleFeature, StateFeature};
-use crate::rule::{Applied, Rule};
+use crate::rule::{Applied, GAP, Rule};
 use crate::sentence::{Input, Sentence};
 use crate::sink::Sink;
 use crate::weights::Weights;
 use dragoman_base::{Error, Names, Result};
-use dragoman_rules::Table;
+use dragoman_rules::{RuleSource, Table, gap};
 use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, RwLock, RwLockReadGuard};
@@ -16,12 +16,27 @@ use std::sync::{Arc, RwLock, RwLockReadGuard};
 /// A rule table and how its target words are numbered in the system.
 pub struct RuleTable {
     /// The table.
-    pub rules: Arc<Table>,
-    /// System id of each target word of the table.
+    pub rules: Arc<dyn RuleSource>,
+    /// System id of each target word of the table; gaps are from [`GAP`] on.
     target: Vec<u32>,
 }
 
 impl RuleTable {
+    /// Its target words are added to the vocabulary.
+    fn new(rules: Arc<dyn RuleSource>, vocabulary: &mut Names) -> Self {
+        let number = |word: u32| {
+            let text = rules.target_text(word);
+            gap::of_target(text).map_or_else(|| vocabulary.intern(text), |gap| GAP + gap as u32)
+        };
+        let target = (0..rules.target_words() as u32).map(number).collect();
+        Self { rules, target }
+    }
+
+    /// Whether rules have gaps: then the table is one of a hierarchical system.
+    pub fn has_gaps(&self) -> bool {
+        self.rules.gap().is_some()
+    }
+
     /// The system's id of a target word of the table; none for a number that the table has no word for.
     #[inline]
     pub fn target(&self, word: u32) -> Option<u32> {
@@ -68,18 +83,22 @@ impl System {
         kinds: &Kinds<F>,
         more: impl FnOnce(&mut Builder) -> Result<Vec<Box<F>>>,
     ) -> Result<(Self, Vec<State<F>>)> {
-        let opened: Vec<Arc<Table>> =
-            tables.iter().map(|path| Table::open(Path::new(path)).map(Arc::new)).collect::<Result<_>>()?;
+        let open = |path: &String| -> Result<Arc<dyn RuleSource>> {
+            Table::open(Path::new(path)).map(|table| Arc::new(table) as Arc<dyn RuleSource>)
+        };
+        Self::of(tables.iter().map(open).collect::<Result<_>>()?, parts, kinds, more)
+    }
+
+    /// The same for rules that are no mapped tables.
+    pub fn of<F: ?Sized>(
+        sources: Vec<Arc<dyn RuleSource>>,
+        parts: &[Part],
+        kinds: &Kinds<F>,
+        more: impl FnOnce(&mut Builder) -> Result<Vec<Box<F>>>,
+    ) -> Result<(Self, Vec<State<F>>)> {
         let mut vocabulary = Names::new();
-        let tables = opened
-            .iter()
-            .map(|rules| {
-                let words = 0..rules.target_words() as u32;
-                let target = words.map(|word| vocabulary.intern(rules.target_text(word))).collect();
-                RuleTable { rules: Arc::clone(rules), target }
-            })
-            .collect();
-        let mut builder = Builder::new(opened.clone(), vocabulary);
+        let tables = sources.iter().map(|rules| RuleTable::new(Arc::clone(rules), &mut vocabulary)).collect();
+        let mut builder = Builder::new(sources.clone(), vocabulary);
         let (sparse, dense): (Vec<&Part>, Vec<&Part>) =
             parts.iter().partition(|part| kinds.is_sparse(&part.kind));
         let mut states = Vec::new();
@@ -104,7 +123,7 @@ impl System {
             rule_features: rules,
             state_features: shared,
             batch_features: batches,
-            locals: Locals::new(locals, Arc::clone(&names), opened),
+            locals: Locals::new(locals, Arc::clone(&names), sources),
             names,
             sets,
             kinds: RwLock::default(),

@@ -106,7 +106,7 @@ fn add(
             let links = ready.system().tables()[table].rules.links(opt.rule);
             links.iter().map(|&[s, t]| (opt.from + u32::from(s), first + u32::from(t))).collect()
         }
-        Origin::Unknown | Origin::Given => {
+        Origin::Unknown | Origin::Given | Origin::Glue => {
             let places = first..symbols.len() as u32;
             (opt.from..opt.to).flat_map(|s| places.clone().map(move |t| (s, t))).collect()
         }

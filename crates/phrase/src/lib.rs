@@ -1,6 +1,5 @@
 //! Phrase-based search: translation options, reordering, multi-stack beam, n-best lists and lattices.
 
-pub mod columns;
 pub mod coverage;
 pub mod feature;
 mod forest;
@@ -16,4 +15,4 @@ pub use forest::Lattice;
 pub use nbest::Nbest;
 pub use options::{Choice, Collector, Opt, Options, Span};
 pub use system::System;
-pub use translate::{Extractor, Hypothesis, Segment, Settings, Translation, search, translate};
+pub use translate::{Extractor, Settings, search, translate};

@@ -1,7 +1,7 @@
 //! A phrase-based system: tables, features and weights of every system, and the features that only this decoder has.
 
 use crate::feature::{KINDS, OrderFeature};
-use dragoman_base::Result;
+use dragoman_base::{Error, Result};
 use dragoman_model::feature::{Builder, Part, StateFeature};
 use dragoman_model::{Rule, Sentence, State};
 use std::ops::Deref;
@@ -55,6 +55,14 @@ impl System {
         more: impl FnOnce(&mut Builder) -> Result<Vec<Box<dyn OrderFeature>>>,
     ) -> Result<Self> {
         let (model, states) = dragoman_model::System::open(tables, parts, &KINDS, more)?;
+        if let Some(path) =
+            tables.iter().zip(model.tables()).find_map(|(path, t)| t.has_gaps().then_some(path))
+        {
+            return Err(Error::Invalid(format!(
+                "{path}: its rules have gaps, so it belongs to a hierarchical system; a phrase-based one needs a table \
+                 of phrases"
+            )));
+        }
         Ok(Self { model, states })
     }
 
@@ -65,5 +73,26 @@ impl System {
             State::Shared(number) => Stateful::Words(&*self.model.state_features()[*number]),
             State::Own(feature) => Stateful::Order(&**feature),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dragoman_base::Texts;
+    use dragoman_rules::table::Rule;
+    use dragoman_rules::{Builder, gap};
+
+    #[test]
+    fn tables_with_gaps_are_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("rules");
+        let mut builder = Builder::create(&path, &[], "{}").unwrap();
+        builder.push(Rule { source: &[1, 0], target: &[0], links: &[], scores: &[] }).unwrap();
+        let (source, target): (Texts, Texts) =
+            ([gap::SOURCE, "a"].into_iter().collect(), [gap::TARGET[0]].into_iter().collect());
+        builder.finish(&source, &target).unwrap();
+        let error = System::open(&[path.display().to_string()], &[]).err().unwrap().to_string();
+        assert!(error.contains("rules have gaps") && error.contains("rules"), "{error}");
     }
 }

@@ -3,7 +3,7 @@
 use crate::columns::Texts;
 use dragoman_base::Texts as BaseTexts;
 use dragoman_model::Origin;
-use dragoman_phrase::columns::{Candidates, Explained};
+use dragoman_model::found::{Candidates, Explained};
 use numpy::{Element, IntoPyArray, PyArray1};
 use pyo3::prelude::*;
 
@@ -63,10 +63,12 @@ pub struct ExplainedStep {
     end: usize,
     source: String,
     target: String,
-    /// `rule`, `unknown` or `given`.
+    /// `rule`, `unknown`, `given` or `glue`.
     origin: &'static str,
     /// Numbers of features and their values.
     features: Vec<(u32, f32)>,
+    /// Rules around it, in a tree.
+    depth: usize,
 }
 
 impl From<Explained> for ExplainedStep {
@@ -75,8 +77,9 @@ impl From<Explained> for ExplainedStep {
             Origin::Table(_) => "rule",
             Origin::Unknown => "unknown",
             Origin::Given => "given",
+            Origin::Glue => "glue",
         };
-        let Explained { from, to, source, target, features, .. } = step;
-        Self { start: from, end: to, source, target, origin, features }
+        let Explained { from, to, source, target, features, depth, .. } = step;
+        Self { start: from, end: to, source, target, origin, features, depth }
     }
 }

@@ -7,7 +7,7 @@ use dragoman_model::feature::own::{BatchFeature, Fired};
 use dragoman_model::{Applied, Origin, Sentence};
 use dragoman_phrase::feature::OrderFeature;
 use dragoman_phrase::feature::compiled::{Compiled, Function};
-use dragoman_rules::Table;
+use dragoman_rules::RuleSource;
 use numpy::{IntoPyArray, PyReadonlyArray1};
 use pyo3::prelude::*;
 use std::sync::Arc;
@@ -28,7 +28,7 @@ struct Rules {
     name: String,
     features: Vec<u32>,
     call: Py<PyAny>,
-    tables: Vec<Arc<Table>>,
+    tables: Vec<Arc<dyn RuleSource>>,
     /// All columns of all tables, each name once.
     columns: Vec<String>,
 }
@@ -40,7 +40,8 @@ pub fn add(
     tables: usize,
     to: &mut Builder,
 ) -> Result<Vec<Box<dyn OrderFeature>>> {
-    let tables: Vec<Arc<Table>> = (0..tables).map(|number| to.table(number)).collect::<Result<_>>()?;
+    let tables: Vec<Arc<dyn RuleSource>> =
+        (0..tables).map(|number| to.table(number)).collect::<Result<_>>()?;
     let mut columns: Vec<String> = Vec::new();
     for column in tables.iter().flat_map(|table| table.columns()) {
         if !columns.contains(column) {
@@ -92,6 +93,7 @@ impl Rules {
     fn ask<'py>(&self, py: Python<'py>, sentence: &Sentence<'_>, rules: &dyn Applied) -> PyResult<Said<'py>> {
         let (mut spans, mut origins, mut numbers) = (Vec::new(), Vec::new(), Vec::new());
         let (mut starts, mut targets) = (vec![0i64], Vec::new());
+        let (mut gap_starts, mut gaps) = (vec![0i64], Vec::new());
         for number in 0..rules.len() as u32 {
             let rule = rules.rule(number);
             spans.extend([i64::from(rule.from), i64::from(rule.to)]);
@@ -99,11 +101,14 @@ impl Rules {
                 Origin::Table(table) => (table as i64, i64::from(rule.number)),
                 Origin::Unknown => (-1, -1),
                 Origin::Given => (-2, -1),
+                Origin::Glue => (-3, -1),
             };
             origins.push(origin);
             numbers.push(number);
             targets.extend_from_slice(rule.target);
             starts.push(targets.len() as i64);
+            gaps.extend(rule.gaps.iter().flat_map(|&(from, to)| [i64::from(from), i64::from(to)]));
+            gap_starts.push(gaps.len() as i64 / 2);
         }
         let own: Vec<&str> = sentence.own_words().collect();
         let said = self.call.bind(py).call1((
@@ -116,6 +121,8 @@ impl Rules {
             targets.into_pyarray(py),
             self.columns.clone(),
             self.scores(rules).into_pyarray(py),
+            gap_starts.into_pyarray(py),
+            gaps.into_pyarray(py),
         ))?;
         said.extract::<Said<'py>>()
     }

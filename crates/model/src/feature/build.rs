@@ -4,7 +4,7 @@ use super::own::BatchFeature;
 use super::sparse::{self, Common, LocalSet, Set};
 use super::{RuleFeature, StateFeature, language, penalty, scores};
 use dragoman_base::{Error, Names, Result};
-use dragoman_rules::Table;
+use dragoman_rules::RuleSource;
 use std::sync::{Arc, RwLock};
 
 /// One part of a system as its description names it: a kind, the name of its features, and options.
@@ -68,6 +68,10 @@ pub const KINDS: &[(&str, Build)] = &[
     ("word-penalty", penalty::words),
     ("phrase-penalty", penalty::phrases),
     ("unknown-penalty", penalty::unknown),
+    ("pass-through", penalty::passed),
+    ("glue", penalty::glue),
+    ("arity", penalty::arity),
+    ("glossary", penalty::glossary),
 ];
 
 /// All kinds of sparse sets that serve every decoder.
@@ -116,7 +120,7 @@ impl<F: ?Sized> Kinds<F> {
 
 /// A system under construction.
 pub struct Builder {
-    tables: Vec<Arc<Table>>,
+    tables: Vec<Arc<dyn RuleSource>>,
     pub(crate) vocabulary: Names,
     pub(crate) names: Arc<RwLock<Names>>,
     pub(crate) rules: Vec<Box<dyn RuleFeature>>,
@@ -128,7 +132,7 @@ pub struct Builder {
 
 impl Builder {
     /// Starts with tables and the target words of all of them.
-    pub fn new(tables: Vec<Arc<Table>>, vocabulary: Names) -> Self {
+    pub fn new(tables: Vec<Arc<dyn RuleSource>>, vocabulary: Names) -> Self {
         Self {
             tables,
             vocabulary,
@@ -166,13 +170,13 @@ impl Builder {
     }
 
     /// All rule tables.
-    pub fn tables(&self) -> &[Arc<Table>] {
+    pub fn tables(&self) -> &[Arc<dyn RuleSource>] {
         &self.tables
     }
 
     /// Whether every table has counts.
     pub fn has_counts(&self) -> bool {
-        self.tables.iter().all(|table| sparse::local::count_column(table).is_some())
+        self.tables.iter().all(|table| sparse::local::count_column(&**table).is_some())
     }
 
     /// An error unless every table has counts.
@@ -185,15 +189,10 @@ impl Builder {
     }
 
     /// A rule table by its number.
-    pub fn table(&self, number: usize) -> Result<Arc<Table>> {
+    pub fn table(&self, number: usize) -> Result<Arc<dyn RuleSource>> {
         let count = self.tables.len();
         let table = self.tables.get(number).cloned();
         table.ok_or_else(|| Error::Invalid(format!("there is no rule table {number}, only {count}")))
-    }
-
-    /// Number of rules of each table.
-    pub fn rule_counts(&self) -> impl Iterator<Item = usize> + '_ {
-        self.tables.iter().map(|table| table.len())
     }
 
     /// The target words of all tables.

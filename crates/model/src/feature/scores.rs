@@ -5,12 +5,12 @@ use crate::rule::{Origin, Rule};
 use crate::sentence::Sentence;
 use crate::sink::Sink;
 use dragoman_base::{Error, Result};
-use dragoman_rules::Table;
+use dragoman_rules::RuleSource;
 use std::sync::Arc;
 
 struct Scores {
     table: usize,
-    rules: Arc<Table>,
+    rules: Arc<dyn RuleSource>,
     /// Column of the table, feature.
     columns: Vec<(usize, u32)>,
 }

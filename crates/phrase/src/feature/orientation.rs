@@ -9,10 +9,10 @@ use super::{Context, OrderFeature, PreparedOrder, Step};
 use dragoman_base::Result;
 use dragoman_model::feature::sparse::filed::{Absorb, Filed, Layers, Listed};
 use dragoman_model::feature::sparse::local::count_column;
-use dragoman_model::feature::sparse::{Common, View, count_of, exact_word, push_rule};
+use dragoman_model::feature::sparse::{Common, View, count_of, exact_word, push_rule, texts};
 use dragoman_model::feature::{Builder, Part, get_u32, put_u32};
 use dragoman_model::{Origin, Sink, Weights};
-use dragoman_rules::Table;
+use dragoman_rules::RuleSource;
 use rustc_hash::FxHashMap;
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -74,7 +74,7 @@ fn names_of(known: &[Arc<Known>], rule: (usize, u32)) -> Option<Eight> {
 
 struct Rules {
     common: Common,
-    tables: Vec<Arc<Table>>,
+    tables: Vec<Arc<dyn RuleSource>>,
     counts: Vec<Option<usize>>,
     known: Filed<Known>,
 }
@@ -89,7 +89,7 @@ impl Rules {
                 return;
             }
             for (number, table) in self.tables.iter().enumerate() {
-                for rule in found(table, rule) {
+                for rule in found(&**table, rule) {
                     known.rules.entry((number, rule)).or_default()[side][class] = id + 1;
                 }
             }
@@ -100,19 +100,16 @@ impl Rules {
     fn table(&self, context: &Context<'_>, option: u32) -> Option<usize> {
         let opt = context.options.get(option);
         let Origin::Table(table) = opt.origin() else { return None };
-        let enough = self.common.enough(count_of(&self.tables[table], self.counts[table], opt.rule));
+        let enough = self.common.enough(count_of(&*self.tables[table], self.counts[table], opt.rule));
         enough.then_some(table)
     }
 
     /// The rule of an option as names have it; none if it fires nothing.
     fn rule(&self, context: &Context<'_>, option: u32) -> Option<String> {
         self.table(context, option)?;
-        let opt = context.options.get(option);
-        let words = context.options.target(option).iter();
-        let target: Vec<&str> = words.map(|&word| context.sentence.target_text(word)).collect();
-        let source = &context.sentence.input.words[opt.from as usize..opt.to as usize];
+        let (source, target) = texts(context.sentence, &context.options.rule(option));
         let mut text = String::new();
-        push_rule(&mut text, &View { source, target: &target, links: &[], count: f32::NAN });
+        push_rule(&mut text, &View { source: &source, target: &target, links: &[], count: f32::NAN });
         Some(text)
     }
 }
@@ -125,7 +122,7 @@ fn taken_apart(text: &str) -> Option<(usize, usize, &str)> {
 }
 
 /// The rules of a table that [`push_rule`] writes as `text`.
-fn found(table: &Table, text: &str) -> Vec<u32> {
+fn found(table: &dyn RuleSource, text: &str) -> Vec<u32> {
     fn words(text: &str, id: impl Fn(&str) -> Option<u32>) -> Option<Vec<u32>> {
         let words = text.split('_').filter(|_| !text.is_empty());
         words.map(|word| exact_word(word).and_then(|word| id(&word))).collect()
@@ -253,6 +250,6 @@ impl PreparedOrder for Ready<'_> {
 pub fn orientations(part: &Part, to: &mut Builder) -> Result<Box<dyn OrderFeature>> {
     let common = Common::new(part, to, true)?;
     let tables = to.tables().to_vec();
-    let counts = tables.iter().map(|table| count_column(table)).collect();
+    let counts = tables.iter().map(|table| count_column(&**table)).collect();
     Ok(Box::new(Rules { common, tables, counts, known: Filed::default() }))
 }

@@ -5,7 +5,7 @@ use super::{Context, OrderFeature, PreparedOrder, Step};
 use dragoman_base::{Error, Result};
 use dragoman_model::feature::{Builder, Part, get_u32, put_u32};
 use dragoman_model::{Origin, Rule, Sentence, Sink};
-use dragoman_rules::Table;
+use dragoman_rules::RuleSource;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ pub enum Orientation {
 #[derive(Clone)]
 pub struct Columns {
     /// Number of a table, its rules, and its columns: M, S, D towards the previous phrase, then towards the next.
-    tables: Vec<(usize, Arc<Table>, [usize; 6])>,
+    tables: Vec<(usize, Arc<dyn RuleSource>, [usize; 6])>,
     features: [u32; 6],
 }
 
@@ -39,7 +39,7 @@ impl Columns {
                 )));
             };
             let rules = to.table(number)?;
-            let places = places(&rules, model)?;
+            let places = places(&*rules, model)?;
             tables.push((number, rules, places));
         }
         let mut features = [0; 6];
@@ -88,7 +88,7 @@ impl Columns {
 }
 
 /// The columns of a reordering model in a table.
-fn places(rules: &Table, model: &str) -> Result<[usize; 6]> {
+fn places(rules: &dyn RuleSource, model: &str) -> Result<[usize; 6]> {
     let known = rules.columns().to_vec();
     let mut places = [0; 6];
     let names =

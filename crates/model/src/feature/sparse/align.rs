@@ -3,6 +3,7 @@
 use super::local::Firing;
 use super::{Common, LocalSet, View, push_word, push_words};
 use crate::feature::{Builder, Part};
+use crate::rule::Symbol;
 use dragoman_base::Result;
 
 /// For each source word with links: `al:f1_f2>e1_e2`, the words that it is linked to and the source words that share
@@ -14,10 +15,13 @@ struct Clusters {
 
 impl LocalSet for Clusters {
     fn fire(&self, view: &View<'_>, out: &mut Firing<'_>) {
-        for (at, word) in view.source.iter().enumerate() {
+        for (at, word) in view.source_words() {
             let linked = |target: u8| view.links.contains(&[at as u8, target]);
-            let e =
-                words(view.links, |&[_, t]| linked(t), |&[_, t]| view.target.get(usize::from(t)).copied());
+            let e = words(
+                view.links,
+                |&[_, t]| linked(t),
+                |&[_, t]| view.target.get(usize::from(t)).and_then(Symbol::word),
+            );
             if e.is_empty() {
                 out.fire(|name| {
                     push_word(name, word);
@@ -28,7 +32,7 @@ impl LocalSet for Clusters {
             let f = words(
                 view.links,
                 |&[_, t]| linked(t),
-                |&[s, _]| view.source.get(usize::from(s)).map(String::as_str),
+                |&[s, _]| view.source.get(usize::from(s)).and_then(Symbol::word),
             );
             out.fire(|name| {
                 push_words(name, f);
@@ -37,13 +41,11 @@ impl LocalSet for Clusters {
             });
         }
         if self.inserted {
-            for (at, word) in view.target.iter().enumerate() {
-                if view.links.iter().all(|&[_, target]| usize::from(target) != at) {
-                    out.fire(|name| {
-                        name.push('>');
-                        push_word(name, word);
-                    });
-                }
+            for (_, word) in view.target_words().filter(|&(at, _)| view.unlinked(at)) {
+                out.fire(|name| {
+                    name.push('>');
+                    push_word(name, word);
+                });
             }
         }
     }

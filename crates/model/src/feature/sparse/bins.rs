@@ -22,18 +22,15 @@ impl LocalSet for Bins {
                 name.push_str(&count_bin(view.count));
             });
         }
-        let (source, target) = (view.source.len(), view.target.len());
+        let (source, target) = (view.source_words().count(), view.target_words().count());
         for text in
             [format!("source:{source}"), format!("target:{target}"), format!("length:{source}>{target}")]
         {
             out.fire(|name| name.push_str(&text));
         }
         let Some((sources, targets)) = &self.frequent else { return };
-        for &[s, t] in view.links {
-            if let (Some(f), Some(e)) = (view.source.get(usize::from(s)), view.target.get(usize::from(t)))
-                && sources.get(f).is_some()
-                && targets.get(e).is_some()
-            {
+        for (f, e) in view.links.iter().filter_map(|link| view.pair(link)) {
+            if sources.get(f).is_some() && targets.get(e).is_some() {
                 out.fire(|name| {
                     name.push_str("pair:");
                     push_pair(name, f, e);

@@ -1,14 +1,14 @@
 //! Sets that look at nothing but a rule: their weighted sum is worked out once for each rule and weights.
 
 use super::ledger::Ledger;
-use super::{COUNT, Common, View, count_of};
+use super::{COUNT, Common, View, count_of, texts};
 use crate::feature::chunks::Chunks;
 use crate::rule::{Origin, Rule};
 use crate::sentence::Sentence;
 use crate::sink::Sink;
 use crate::weights::Weights;
 use dragoman_base::Names;
-use dragoman_rules::Table;
+use dragoman_rules::RuleSource;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, RwLock};
 
@@ -44,7 +44,7 @@ const WAYS: usize = 2;
 pub struct Locals {
     sets: Vec<(Arc<Common>, Box<dyn LocalSet>)>,
     names: Arc<RwLock<Names>>,
-    tables: Vec<Arc<Table>>,
+    tables: Vec<Arc<dyn RuleSource>>,
     /// Where each table has its counts.
     counts: Vec<Option<usize>>,
     /// The last sums of each rule, above each the epoch of its weights.
@@ -59,11 +59,11 @@ impl Locals {
     pub fn new(
         sets: Vec<(Arc<Common>, Box<dyn LocalSet>)>,
         names: Arc<RwLock<Names>>,
-        tables: Vec<Arc<Table>>,
+        tables: Vec<Arc<dyn RuleSource>>,
     ) -> Self {
-        let counts = tables.iter().map(|table| count_column(table)).collect();
-        let sums = tables.iter().map(|table| Chunks::new(table.len(), WAYS)).collect();
-        let places = tables.iter().map(|table| Chunks::new(table.len(), 1)).collect();
+        let counts = tables.iter().map(|table| count_column(&**table)).collect();
+        let sums = tables.iter().map(|_| Chunks::new(WAYS)).collect();
+        let places = tables.iter().map(|_| Chunks::new(1)).collect();
         let ledger = Ledger::new(Arc::clone(&names));
         Self { sets, names, tables, counts, sums, ledger, places }
     }
@@ -142,12 +142,12 @@ impl Locals {
         take: &mut dyn FnMut(&str),
     ) {
         let Origin::Table(table) = rule.origin else { return };
-        let target: Vec<&str> = rule.target.iter().map(|&word| sentence.target_text(word)).collect();
+        let (source, target) = texts(sentence, rule);
         let view = View {
-            source: &sentence.input.words[rule.from as usize..rule.to as usize],
+            source: &source,
             target: &target,
             links: self.tables[table].links(rule.number),
-            count: count_of(&self.tables[table], self.counts[table], rule.number),
+            count: count_of(&*self.tables[table], self.counts[table], rule.number),
         };
         let mut text = String::with_capacity(64);
         for (common, set) in &self.sets {
@@ -159,6 +159,6 @@ impl Locals {
 }
 
 /// Where a table has its counts.
-pub fn count_column(table: &Table) -> Option<usize> {
+pub fn count_column(table: &dyn RuleSource) -> Option<usize> {
     table.columns().iter().position(|column| column == COUNT)
 }

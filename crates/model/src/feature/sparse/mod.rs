@@ -16,14 +16,18 @@ pub mod ledger;
 pub mod local;
 pub mod pair;
 pub mod symbols;
+#[cfg(test)]
+mod tests;
 
 pub use local::{LocalSet, Locals};
 
 use super::{Builder, Part};
+use crate::rule::{GAP, Rule, Symbol};
+use crate::sentence::Sentence;
 use crate::weights::Weights;
 use dragoman_base::io::Lines;
 use dragoman_base::{Error, Names, Result};
-use dragoman_rules::Table;
+use dragoman_rules::RuleSource;
 use std::sync::{Arc, RwLock};
 
 /// The column of a rule table that counts are read from.
@@ -41,14 +45,52 @@ pub struct Set {
 /// A rule of a table, as sets that only look at rules see it.
 #[derive(Debug, Clone, Copy)]
 pub struct View<'a> {
-    /// Source words.
-    pub source: &'a [String],
-    /// Target words.
-    pub target: &'a [&'a str],
-    /// Internal links: source offset, target offset.
+    /// Source words and gaps.
+    pub source: &'a [Symbol<&'a str>],
+    /// Target words and gaps.
+    pub target: &'a [Symbol<&'a str>],
+    /// Internal links, by places in source and target, gaps counted; between words alone, see [`View::pair`].
     pub links: &'a [[u8; 2]],
     /// How often the rule was seen; not a number if the table does not say.
     pub count: f32,
+}
+
+impl<'a> View<'a> {
+    /// The source words, with their places.
+    pub fn source_words(&self) -> impl Iterator<Item = (usize, &'a str)> {
+        self.source.iter().enumerate().filter_map(|(at, symbol)| Some((at, symbol.word()?)))
+    }
+
+    /// The target words, with their places.
+    pub fn target_words(&self) -> impl Iterator<Item = (usize, &'a str)> {
+        self.target.iter().enumerate().filter_map(|(at, symbol)| Some((at, symbol.word()?)))
+    }
+
+    /// The words that a link joins; none if there is no such word.
+    pub fn pair(&self, &[source, target]: &[u8; 2]) -> Option<(&'a str, &'a str)> {
+        self.source.get(usize::from(source))?.word().zip(self.target.get(usize::from(target))?.word())
+    }
+
+    /// Whether a target place has no link.
+    pub fn unlinked(&self, at: usize) -> bool {
+        self.links.iter().all(|&[_, target]| usize::from(target) != at)
+    }
+}
+
+/// Both sides of an applied rule as texts.
+pub fn texts<'a>(
+    sentence: &'a Sentence<'_>,
+    rule: &Rule<'_>,
+) -> (Vec<Symbol<&'a str>>, Vec<Symbol<&'a str>>) {
+    let source = rule.source().map(|symbol| match symbol {
+        Symbol::Word(at) => Symbol::Word(sentence.input.words[at as usize].as_str()),
+        Symbol::Gap(gap) => Symbol::Gap(gap),
+    });
+    let target = rule.target.iter().map(|&symbol| match symbol.checked_sub(GAP) {
+        Some(gap) => Symbol::Gap(gap),
+        None => Symbol::Word(sentence.target_text(symbol)),
+    });
+    (source.collect(), target.collect())
 }
 
 /// What all sets share: where names are filed, and which of them may fire.
@@ -130,7 +172,7 @@ fn read_names(path: &str) -> Result<Names> {
 }
 
 /// The count of a rule, if its table has counts.
-pub fn count_of(table: &Table, column: Option<usize>, rule: u32) -> f32 {
+pub fn count_of(table: &dyn RuleSource, column: Option<usize>, rule: u32) -> f32 {
     column.map_or(f32::NAN, |column| table.scores(rule)[column].exp().round())
 }
 
@@ -198,11 +240,27 @@ pub fn push_words<'a>(name: &mut String, words: impl IntoIterator<Item = &'a str
     }
 }
 
-/// Appends a rule: source words, `>`, target words.
+/// Appends words and gaps with `_` between them. Gaps are `^1` and `^2`; a word that looks so is written otherwise.
+fn push_side(name: &mut String, symbols: &[Symbol<&str>]) {
+    for (i, symbol) in symbols.iter().enumerate() {
+        if i > 0 {
+            name.push('_');
+        }
+        match symbol {
+            Symbol::Word(word) => push_word(name, word),
+            Symbol::Gap(gap) => {
+                name.push('^');
+                name.push_str(&(gap + 1).to_string());
+            }
+        }
+    }
+}
+
+/// Appends a rule: source symbols, `>`, target symbols.
 pub fn push_rule(name: &mut String, view: &View<'_>) {
-    push_words(name, view.source.iter().map(String::as_str));
+    push_side(name, view.source);
     name.push('>');
-    push_words(name, view.target.iter().copied());
+    push_side(name, view.target);
 }
 
 #[cfg(test)]

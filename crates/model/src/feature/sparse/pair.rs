@@ -19,12 +19,8 @@ struct Pairs;
 
 impl LocalSet for Pairs {
     fn fire(&self, view: &View<'_>, out: &mut Firing<'_>) {
-        for &[source, target] in view.links {
-            if let (Some(f), Some(e)) =
-                (view.source.get(usize::from(source)), view.target.get(usize::from(target)))
-            {
-                out.fire(|name| push_pair(name, f, e));
-            }
+        for (f, e) in view.links.iter().filter_map(|link| view.pair(link)) {
+            out.fire(|name| push_pair(name, f, e));
         }
     }
 }
@@ -34,11 +30,9 @@ struct Insertions;
 
 impl LocalSet for Insertions {
     fn fire(&self, view: &View<'_>, out: &mut Firing<'_>) {
-        for (at, e) in view.target.iter().enumerate() {
-            if view.links.iter().all(|&[_, target]| usize::from(target) != at) {
-                for f in view.source {
-                    out.fire(|name| push_pair(name, f, e));
-                }
+        for (_, e) in view.target_words().filter(|&(at, _)| view.unlinked(at)) {
+            for (_, f) in view.source_words() {
+                out.fire(|name| push_pair(name, f, e));
             }
         }
     }

@@ -1,10 +1,137 @@
-//! Translations of many sentences in columns, with all features numbered as the system has them.
+//! What decoders found: derivations of sentences, and all of them in columns, with features numbered as the system has them.
 
+use crate::rule::Origin;
+use crate::sentence::Input;
+use crate::sink::OWN;
 use crate::system::System;
-use crate::translate::{Hypothesis, Segment, Translation};
-use dragoman_base::Texts;
 use dragoman_base::sparse::Rows;
-use dragoman_model::{Input, OWN, Origin};
+use dragoman_base::{Names, Texts};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// A phrase of a hypothesis.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Segment {
+    /// Source span.
+    pub from: usize,
+    /// The source word after the last.
+    pub to: usize,
+    /// First target word.
+    pub target: usize,
+    /// The target word after the last.
+    pub target_end: usize,
+    /// Where the rule comes from.
+    pub origin: Origin,
+}
+
+/// One derivation.
+#[derive(Debug, Clone)]
+pub struct Hypothesis {
+    /// Target words between blanks.
+    pub text: String,
+    /// Model score: the product of weights and features, and the log probabilities of given translations.
+    pub score: f64,
+    /// Features that fire: dense ones by number, sparse ones by name. Numbers from [`OWN`] on are names of the list's
+    /// own.
+    pub features: Vec<(u32, f64)>,
+    /// Phrases, in order of the target.
+    pub segments: Vec<Segment>,
+    /// Word alignment (source, target), in order.
+    pub links: Vec<(u32, u32)>,
+    /// Features of each phrase, if they are wanted.
+    pub steps: Vec<Vec<(u32, f32)>>,
+}
+
+/// What became of a sentence.
+#[derive(Debug, Clone, Default)]
+pub struct Translation {
+    /// Best first; empty only if a demanded target cannot be reached.
+    pub hypotheses: Vec<Hypothesis>,
+    /// Whether time or memory was used up.
+    pub narrow: bool,
+    /// Nodes of the search graph.
+    pub nodes: usize,
+    /// Names that the system did not have.
+    pub own: Names,
+}
+
+/// Features of the parts of derivations, as lists want them: dense ones by number, then sparse ones by name.
+///
+/// A part is an arc of a lattice or an edge of a forest, by its number; its features are asked for once.
+#[derive(Debug, Default)]
+pub struct Lister {
+    /// Features of parts that were met.
+    known: FxHashMap<u32, Vec<(u32, f32)>>,
+    /// Names that the system lacks.
+    pub own: Names,
+    /// Where features stand in lists.
+    ranks: FxHashMap<u32, u32>,
+}
+
+impl Lister {
+    /// What fires on a part, which `explain` says.
+    pub fn part(
+        &mut self,
+        part: u32,
+        explain: impl FnOnce(&mut Vec<(u32, f32)>, &mut Names),
+    ) -> &[(u32, f32)] {
+        let Self { known, own, .. } = self;
+        known.entry(part).or_insert_with(|| {
+            let mut rows = Vec::new();
+            explain(&mut rows, own);
+            rows
+        })
+    }
+
+    /// Orders all features of some parts by name, so that nothing depends on how names came to their numbers.
+    pub fn rank(
+        &mut self,
+        system: &System,
+        parts: impl Iterator<Item = u32>,
+        mut explain: impl FnMut(u32, &mut Vec<(u32, f32)>, &mut Names),
+    ) {
+        let (mut ids, mut seen): (Vec<u32>, FxHashSet<u32>) = (Vec::new(), FxHashSet::default());
+        for part in parts {
+            if seen.insert(part) {
+                let rows = self.part(part, |rows, own| explain(part, rows, own));
+                ids.extend(rows.iter().map(|&(id, _)| id));
+            }
+        }
+        ids.sort_unstable();
+        ids.dedup();
+        let names = system.names().read().expect("no panic while locked");
+        let dense = system.dense() as u32;
+        let name = |id: u32| if id >= OWN { self.own.name(id - OWN) } else { names.name(id) };
+        let order = |id: u32| if id < dense { (id, "") } else { (dense, name(id)) };
+        ids.sort_by(|&a, &b| order(a).cmp(&order(b)));
+        let mut rank = 0;
+        let mut last = None;
+        for id in ids {
+            // A name that was filed meanwhile has two numbers.
+            rank += u32::from(last.is_some_and(|last| order(last) != order(id)));
+            last = Some(id);
+            self.ranks.insert(id, rank);
+        }
+    }
+
+    /// The sum of the features of some parts, which were ranked, by feature.
+    pub fn sum(&self, parts: impl Iterator<Item = u32>) -> Vec<(u32, f64)> {
+        let mut all: Vec<(u32, f64)> = Vec::new();
+        for part in parts {
+            all.extend(self.known[&part].iter().map(|&(id, value)| (id, f64::from(value))));
+        }
+        // A stable sort, so that equal derivations sum in the same order.
+        let ranks = &self.ranks;
+        all.sort_by_key(|(id, _)| ranks[id]);
+        all.dedup_by(|next, kept| {
+            let same = ranks[&next.0] == ranks[&kept.0];
+            if same {
+                kept.1 += next.1;
+            }
+            same
+        });
+        all
+    }
+}
 
 /// How features are numbered outside of a list: dense features first, names of the list's own as they were filed.
 #[derive(Debug, Clone, Copy)]
@@ -122,6 +249,8 @@ pub struct Explained {
     pub origin: Origin,
     /// What fires.
     pub features: Vec<(u32, f32)>,
+    /// Rules around it, in a tree.
+    pub depth: usize,
 }
 
 /// A derivation phrase by phrase; its features must have been listed that way.
@@ -134,6 +263,7 @@ pub fn explained(input: &Input, best: &Hypothesis, filing: Filing<'_>) -> Vec<Ex
         target: words[segment.target..segment.target_end].join(" "),
         origin: segment.origin,
         features: filing.rows(features),
+        depth: 0,
     };
     best.segments.iter().zip(&best.steps).map(step).collect()
 }

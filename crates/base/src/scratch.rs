@@ -1,6 +1,6 @@
 //! Temporary files without a name, so that nothing is left behind however the process ends.
 
-use dragoman_base::{Error, Result};
+use crate::{Error, Result};
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Seek, Write};
 use std::path::{Path, PathBuf};
@@ -14,6 +14,11 @@ pub const CHUNK: usize = 1 << 18;
 pub struct Scratch(Arc<PathBuf>);
 
 impl Scratch {
+    /// Temporary files in `folder`, or in the system's place for them.
+    pub fn new(folder: Option<&str>) -> Self {
+        Self(Arc::new(folder.map_or_else(std::env::temp_dir, PathBuf::from)))
+    }
+
     /// Temporary files in the folder of the file `out`.
     pub fn beside(out: &Path) -> Self {
         let folder = out.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -49,6 +54,11 @@ impl Spool {
     /// Number of bytes.
     pub fn len(&self) -> u64 {
         self.length
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.length == 0
     }
 
     /// Appends bytes.
