@@ -8,14 +8,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from tests import slow_chart
+from tests.slow_chart import Made, Rule, System, Wishes
 
 from dragoman import lm, model, rules
 from dragoman.decoder import Constraints, Decoder, Search
 from dragoman.errors import OptionError
 from dragoman.model import Part
 from dragoman.types import Candidates, Texts, Weights
-from tests import slow_chart
-from tests.slow_chart import Made, Rule, System, Wishes
 
 SOURCE, TARGET = ("a", "b", "c"), ("A", "B", "C")
 WEIGHTS = {
@@ -77,7 +77,11 @@ def build(folder: Path, grammar: Sequence[Rule], order: int) -> model.Model:
         Part("tb", "tb"),
     ]
     return model.seal(
-        folder, tables=["rules"], parts=parts, initial={n: w for n, w in WEIGHTS.items() if ":" not in n}, system="hiero"
+        folder,
+        tables=["rules"],
+        parts=parts,
+        initial={n: w for n, w in WEIGHTS.items() if ":" not in n},
+        system="hiero",
     )
 
 
