@@ -54,6 +54,7 @@ __all__ = [
     "bitext_sample",
     "bootstrap_sums",
     "dot_rows",
+    "follow_spans",
     "get_threads",
     "language_code",
     "language_fits",
@@ -74,11 +75,13 @@ __all__ = [
     "nbest_stat",
     "noisy_copies",
     "normalise_lines",
+    "normalise_spans",
     "parse_size",
     "pieces_undo",
     "read_gold",
     "read_lines",
     "read_links",
+    "read_markup",
     "refusal",
     "rules_extract",
     "rules_form",
@@ -761,6 +764,7 @@ def rules_extract(
     gaps: tuple[int, int, tuple[int, int], int, bool, bool] | None,
     least: int,
     scores: str,
+    filter: list[str],
     longest: int,
     models: list[str],
     moses_next: bool,
@@ -868,7 +872,7 @@ class RuleTable:
     ) -> None:
         """Writes Moses' tables."""
 
-_Demands: TypeAlias = tuple[list[tuple[int, int, str, float]], bool, list[int], list[tuple[int, int]]]
+_Demands: TypeAlias = tuple[list[tuple[int, int, str, float, bool, bool]], list[int], list[tuple[int, int]]]
 
 @final
 class TranslationColumns:
@@ -964,6 +968,10 @@ class NativeSystem:
         threads: int | None = None,
     ) -> NativeForests: ...
 
+def read_markup(
+    line: str, plain: bool
+) -> tuple[str, list[tuple[int, int, str, float]], list[int], list[tuple[int, int]]]: ...
+
 @final
 class TranslationStream:
     def __new__(
@@ -981,6 +989,7 @@ def sample_translations(
     settings: object,
     sampling: object,
     documents: object,
+    demands: list[_Demands] | None = None,
     threads: int | None = None,
 ) -> TranslationColumns: ...
 
@@ -989,7 +998,12 @@ class SampleRanker:
     """A text and its references, ready for SampleRank."""
 
     def __new__(
-        cls, system: NativeSystem, lines: Texts, references: list[list[str]], metric: NativeMetric
+        cls,
+        system: NativeSystem,
+        lines: Texts,
+        references: list[list[str]],
+        metric: NativeMetric,
+        demands: list[_Demands] | None = None,
     ) -> SampleRanker: ...
     def epoch(
         self,
@@ -1115,6 +1129,7 @@ class CompoundModel:
 
 def word_counts(paths: Sequence[str]) -> list[tuple[str, int]]: ...
 def normalise_lines(texts: Texts, form: str) -> Texts: ...
+def normalise_spans(line: str, form: str) -> tuple[str, list[tuple[int, int]]]: ...
 def sniff_file(path: str) -> str: ...
 def bitext_languages(path: str, xliff: bool) -> tuple[str, list[tuple[str, int]]]: ...
 def bitext_sample(inputs: Sequence[tuple[str, str, str, str]], count: int, skip: bool) -> tuple[Texts, Texts]: ...
@@ -1134,6 +1149,8 @@ class UnicodeTokenizer:
     def detokenize(self, texts: Texts) -> Texts: ...
     def tokenize_spans(self, texts: Texts) -> _Spanned: ...
     def detokenize_spans(self, texts: Texts) -> _Spanned: ...
+
+def follow_spans(plain: Texts, tokenized: Texts) -> _Spanned: ...
 
 @final
 class MosesTokenizer:

@@ -97,6 +97,12 @@ class Grammar(Sorting):
     min_rule_count: int = option(
         1, help="Keep rules with gaps that were seen so many times; rules without gaps are all kept.", min=1
     )
+    filter: tuple[str, ...] = option(
+        (),
+        help="Keep only rules that some line of these texts can match, which are prepared as the bitext is. Scores are "
+        "those of all rules.",
+        metavar="FILE",
+    )
     max_words: int = option(100, help="Leave out sentence pairs with more words on a side.", min=1)
     smoothing: Smoothing = option("none", help="Smoothing of rule translation probabilities.")
     top: int = option(0, help="Keep the N best rules of each source side, by p(e|f); 0 keeps all.", min=0)
@@ -164,6 +170,7 @@ def extract(
         "preset": o.preset,
         **resolved,
         "min_rule_count": o.min_rule_count,
+        "filter": [base_name(path) for path in o.filter],
         "max_words": o.max_words,
         "smoothing": o.smoothing,
         "top": o.top or None,
@@ -176,6 +183,7 @@ def extract(
         o.limits,
         o.min_rule_count,
         resolved["scores"],
+        list(o.filter),
         o.max_words,
         [],
         False,

@@ -228,6 +228,7 @@ def extract(
         None,
         1,
         "moses",
+        [],
         o.max_words,
         list(o.reordering),
         o.moses_next,

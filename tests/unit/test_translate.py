@@ -264,11 +264,19 @@ def test_jsonl_input(cli: Cli, model: Path, tmp_path: Path) -> None:
         {"text": "ist das klein", "zones": [[0, 2]]},
     ]
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    code, out, _ = cli("translate", "--model", model, "--input", path, "--jsonl")
+    code, words, _ = cli("translate", "--model", model, "--input", path, "--jsonl", "--tokenized")
     assert code == 0
-    assert out.split("\n")[0].startswith("a hut") and "is" in out.split("\n")[2]
-    code, out, _ = cli("translate", "--model", model, "--input", path, "--jsonl", "--explain")
+    assert words.split("\n")[0].startswith("a hut") and "is" in words.split("\n")[2]
+    code, out, _ = cli("translate", "--model", model, "--input", path, "--jsonl", "--tokenized", "--explain")
     assert code == 0 and "das haus  a hut" in out
+    lines = [
+        {"text": "das haus ist klein", "given": [[0, 8, "a hut"]]},
+        {"text": "das haus ist klein", "given": [[0, 9, "a hut"]], "exclusive": False},
+        {"text": "ist das klein", "walls": [3, 8]},
+        {"text": "ist das klein", "zones": [[0, 7]]},
+    ]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    assert cli("translate", "--model", model, "--input", path, "--jsonl")[:2] == (0, words), "the same, in characters"
     path.write_text('{"text": "a"}\n{"txt": "b"}\n')
     code, _, err = cli("translate", "--model", model, "--input", path, "--jsonl")
     assert code != 0 and f"{path}:2: expected a sentence as JSON" in err
@@ -280,7 +288,7 @@ def test_markup(cli: Cli, model: Path, tmp_path: Path) -> None:
     code, out, _ = cli("translate", "--model", model, "--input", path)
     assert code == 0 and "<wall/>" in out.split() and "<" in out.split()
     code, _, err = cli("translate", "--model", model, "--input", path, "--markup")
-    assert code != 0 and "line 2" in err and "`>`" in err
+    assert code != 0 and f"{path}:2: markup" in err and "`>`" in err
     path.write_text('das <n translation="hut">haus</n> ist klein\n')
     code, out, _ = cli("translate", "--model", model, "--input", path, "--markup")
     assert (code, "hut" in out.split()) == (0, True)
@@ -308,7 +316,7 @@ def test_invalid_text_is_named(cli: Cli, model: Path, tmp_path: Path) -> None:
 def test_broken_input_in_a_stream_comes_after_the_good_lines(model: Path) -> None:
     run = pipe(model, b"das\nist\n<zone>das\nist\n", "--markup")
     assert run.returncode != 0 and run.stdout == b"the\nis\n"
-    assert b"line 3" in run.stderr and b"</zone>" in run.stderr
+    assert b"-:3: markup" in run.stderr and b"</zone>" in run.stderr
     run = pipe(model, b'{"text": "das"}\nnope\n', "--jsonl")
     assert run.stdout == b"the\n" and b"-:2:" in run.stderr
 

@@ -297,7 +297,7 @@ impl<'a> Parser<'a> {
     /// Whether a rule may have the word at a position: no given translation rules there.
     fn open_to_words(&self, at: usize) -> bool {
         let input = self.sentence.input;
-        !input.exclusive || input.forced.iter().all(|f| at < f.from || at >= f.to)
+        input.forced.iter().all(|f| !f.exclusive || at < f.from || at >= f.to)
     }
 
     /// Whether a rule may span so much: walls and borders of zones are not crossed, given spans are not cut, and a zone
@@ -307,7 +307,7 @@ impl<'a> Parser<'a> {
         let apart = |start: usize, end: usize| to <= start || from >= end;
         let whole = |start: usize, end: usize| from <= start && to >= end;
         self.sentence.spans(from, to)
-            && (!input.exclusive || input.forced.iter().all(|f| apart(f.from, f.to) || whole(f.from, f.to)))
+            && input.forced.iter().all(|f| !f.exclusive || apart(f.from, f.to) || whole(f.from, f.to))
             && input.zones.iter().all(|&(start, end)| {
                 let inside = |&cell: &u32| {
                     let (a, b) = self.made.span(cell);

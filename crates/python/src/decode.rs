@@ -85,9 +85,10 @@ impl PySettings {
 /// How long a taker waits before it looks for signals.
 const LOOK_UP: Duration = Duration::from_millis(100);
 
-/// Demands of one sentence: given translations (from, up to, text, log probability), whether they rule others out,
-/// walls, zones.
-pub type Demands = (Vec<(usize, usize, String, f32)>, bool, Vec<usize>, Vec<(usize, usize)>);
+/// A given translation: from, up to, text, log probability, whether it rules others out, whether it is a term.
+type Given = (usize, usize, String, f32, bool, bool);
+/// Demands of one sentence: given translations, walls, zones.
+pub type Demands = (Vec<Given>, Vec<usize>, Vec<(usize, usize)>);
 
 /// A line as the search wants it.
 pub fn read(line: &str, marked: bool, demands: Option<&Demands>) -> Result<Input> {
@@ -95,19 +96,38 @@ pub fn read(line: &str, marked: bool, demands: Option<&Demands>) -> Result<Input
         return markup::parse(line);
     }
     let mut input = Input::plain(line);
-    if let Some((forced, exclusive, walls, zones)) = demands {
+    if let Some((forced, walls, zones)) = demands {
         input.forced = forced
             .iter()
-            .map(|(from, to, text, log)| {
+            .map(|(from, to, text, log, exclusive, term)| {
                 let target = dragoman_base::words(text).map(str::to_owned).collect();
-                Forced { from: *from, to: *to, target, log: *log }
+                Forced { from: *from, to: *to, target, log: *log, exclusive: *exclusive, term: *term }
             })
             .collect();
-        input.exclusive = *exclusive;
         input.walls.clone_from(walls);
         input.zones.clone_from(zones);
     }
     Ok(input)
+}
+
+/// A line with markup, plain or of words: the text without tags, given translations (from, up to, text, log
+/// probability), walls, zones. Places count characters.
+#[pyfunction]
+#[allow(clippy::type_complexity)]
+pub fn read_markup(
+    line: Text,
+    plain: bool,
+) -> PyResult<(String, Vec<(usize, usize, String, f32)>, Vec<usize>, Vec<(usize, usize)>)> {
+    let found = markup::read(&line, plain).map_err(to_py)?;
+    let place = |at: usize| found.text[..at].chars().count();
+    let given = found
+        .given
+        .iter()
+        .map(|(from, to, text, log)| (place(*from), place(*to), text.clone(), *log))
+        .collect();
+    let walls = found.walls.iter().map(|&at| place(at)).collect();
+    let zones = found.zones.iter().map(|&(from, to)| (place(from), place(to))).collect();
+    Ok((found.text, given, walls, zones))
 }
 
 /// A part of a system: kind, name, options.

@@ -55,10 +55,10 @@ mod _core {
     #[pymodule_export]
     use crate::corpus::{
         CorpusCleaner, TruecaseModel, bitext_languages, bitext_sample, language_code, language_fits,
-        language_known, normalise_lines, sniff_file, truecase_undo, words,
+        language_known, normalise_lines, normalise_spans, sniff_file, truecase_undo, words,
     };
     #[pymodule_export]
-    use crate::decode::{NativeSystem, NativeWeights, TranslationStream};
+    use crate::decode::{NativeSystem, NativeWeights, TranslationStream, read_markup};
     #[pymodule_export]
     use crate::forest_mert::{ForestLine, ForestLines};
     #[pymodule_export]
@@ -96,7 +96,7 @@ mod _core {
     #[pymodule_export]
     use crate::threads::{get_threads, set_threads};
     #[pymodule_export]
-    use crate::tokenize::{MosesTokenizer, UnicodeTokenizer};
+    use crate::tokenize::{MosesTokenizer, UnicodeTokenizer, follow_spans};
     #[pymodule_export]
     use crate::walk::{MiraContext, MiraWalk};
     #[pymodule_export]

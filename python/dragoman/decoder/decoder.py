@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import threading
 from collections import OrderedDict
@@ -27,7 +28,8 @@ from dragoman.decoder.opened import Sent, brought, open_system, received, sent
 from dragoman.decoder.search import Search, Settings, check_system
 from dragoman.errors import OptionError
 from dragoman.features import Parsed, extended, lacking, parsed
-from dragoman.model import PHRASE, Model
+from dragoman.glossary import FEATURE, Glossary, glossary_of
+from dragoman.model import PHRASE, Model, Part
 from dragoman.options import made
 from dragoman.preprocess import Preparation
 from dragoman.types import F64, Candidates, Features, ForestColumns, Names, Texts, Weights
@@ -68,14 +70,18 @@ class Decoder:
 
     `model` is a folder that `dragoman train` made, or an opened `Model`. `features` adds sparse feature sets, such as
     `pt,al,lo,sparse-hrm:words=80,classes=50+20` (see `dragoman.features`). Features in Python that a model brings along
-    run only with `trust`. All methods take and give words between spaces as the model has them; `text` leads from plain
-    text to these and back:
+    run only with `trust`. A `glossary` with a finite weight adds the feature `Glossary`; its terms are looked for by
+    `Translator` and in tuning, for the methods here they are constraints as others. All methods take and give words
+    between spaces as the model has them; `text` leads from plain text to these and back:
 
         decoder.text.after(decoder.translate(decoder.text.before(["Ein Haus."])))
 
     Any number of threads may call it at once: a call with one line is done by the thread that calls, while the others
     go on. `close()`, or the end of a `with` block, lets go of the tables.
     """
+
+    weights: Weights
+    glossary: Glossary | None
 
     def __init__(
         self,
@@ -87,12 +93,18 @@ class Decoder:
         threads: int | None = None,
         extra: Sequence[RuleFeature | StateFeature] = (),
         trust: bool = False,
+        glossary: Glossary | None = None,
     ) -> None:
         opened = model if isinstance(model, Model) else Model.open(model)
         more = parsed(features, opened.folder) if features else Parsed([], [], [])
         users = [*brought(opened, trust), *more.users, *extra]
-        self.model = extended(opened, [*more.parts, *more.described])
+        self.glossary = glossary_of(opened, glossary)
+        terms = _counted(opened, glossary, opened.weights if weights is None else weights)
+        self.model = extended(opened, [*more.parts, *more.described, *terms])
         self._begin(open_system(self.model, users), users, search, weights, threads)
+        weight = None if glossary is None else glossary.weight
+        if weight is not None and math.isfinite(weight):
+            self.weights = Weights.of({**self.weights.to_dict(), FEATURE: weight})
         self._settings()
         self._native_weights(None)
 
@@ -175,6 +187,11 @@ class Decoder:
     def dense(self) -> list[str]:
         """The features that every derivation has."""
         return [self.names[number] for number in range(self._system.dense)]
+
+    @property
+    def counts_terms(self) -> bool:
+        """Whether a feature counts terms of a glossary."""
+        return any(part.name == FEATURE for part in self.model.parts)
 
     @property
     def searched(self) -> int:
@@ -429,7 +446,7 @@ def _received(what: Sent, search: Search, weights: Weights | None, threads: int 
     """The decoder that another process sent."""
     model, system, extra = received(what)
     decoder = Decoder.__new__(Decoder)
-    decoder.model = model
+    decoder.model, decoder.glossary = model, None
     decoder._begin(system, extra, search, weights, threads)
     return decoder
 
@@ -437,6 +454,14 @@ def _received(what: Sent, search: Search, weights: Weights | None, threads: int 
 def as_texts(lines: Sequence[str] | Texts) -> Texts:
     """Lines in columns."""
     return lines if isinstance(lines, Texts) else Texts(list(lines))
+
+
+def _counted(model: Model, glossary: Glossary | None, weights: Weights) -> list[Part]:
+    """The part that counts terms, where they have a weight and the model has no such part."""
+    if glossary is None or any(part.name == FEATURE for part in model.parts):
+        return []
+    finite = glossary.weight is not None and math.isfinite(glossary.weight)
+    return [glossary.part()] if finite or (glossary.weight is None and FEATURE in weights.names) else []
 
 
 def _wanted(model: Model) -> Search:

@@ -340,7 +340,8 @@ def _tell(plan: _Plan, say: Say | None) -> None:
 def _hashes(plan: _Plan, o: Options) -> dict[str, str]:
     """The hash of every file that is read."""
     learnt = [file for side in plan.settled.sides for file in side.files.values()]
-    more = [*o.corpus.exclude, *o.lm_text, *([o.alignments] if o.alignments else []), *learnt]
+    links = [o.alignments] if o.alignments else []
+    more = [*o.corpus.exclude, *o.lm_text, *o.grammar.filter, *links, *learnt]
     inputs = {}
     for path in map(Path, [*plan.found.paths, *more]):
         if not path.is_file():

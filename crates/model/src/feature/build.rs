@@ -71,6 +71,7 @@ pub const KINDS: &[(&str, Build)] = &[
     ("pass-through", penalty::passed),
     ("glue", penalty::glue),
     ("arity", penalty::arity),
+    ("glossary", penalty::glossary),
 ];
 
 /// All kinds of sparse sets that serve every decoder.

@@ -33,14 +33,15 @@ impl Language {
 
     /// Log probability of words when nothing is known of what stands before them, nor in gaps between them.
     fn alone(&self, sentence: &Sentence<'_>, words: &[u32]) -> f32 {
-        let mut state = self.model.empty();
+        let model = self.model.as_used();
+        let mut state = model.empty();
         let mut sum = 0.0;
         for &word in words {
             if word >= GAP {
-                state = self.model.empty();
+                state = model.empty();
                 continue;
             }
-            let (log, next) = self.model.score(&state, self.id(sentence, word));
+            let (log, next) = model.score(&state, self.id(sentence, word));
             sum += log;
             state = next;
         }
@@ -71,12 +72,13 @@ impl StateFeature for Language {
         let mut words = Vec::with_capacity(2 * count);
         let mut starts = Vec::with_capacity(count + 1);
         starts.push(0);
+        let model = self.model.in_use();
         for rule in 0..count as u32 {
-            let mut state = self.model.empty();
+            let mut state = model.empty();
             let from = words.len();
             for &word in context.rules.rule(rule).target {
                 let id = self.id(context.sentence, word);
-                let (log, next) = self.model.score(&state, id);
+                let (log, next) = model.score(&state, id);
                 words.push(Word { id, alone: next, log, rest: 0.0 });
                 state = next;
             }
@@ -88,7 +90,7 @@ impl StateFeature for Language {
             starts.push(words.len() as u32);
         }
         let memo = RefCell::new(Memo::new((context.sentence.len() * context.memory).min(MOST)));
-        Box::new(Ready { model: &self.model, feature: self.feature, words, starts, memo })
+        Box::new(Ready { model, feature: self.feature, words, starts, memo })
     }
 
     fn joined<'a>(&'a self, context: Context<'a>) -> Option<(Box<dyn Joined + 'a>, usize)> {

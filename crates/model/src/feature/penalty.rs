@@ -1,4 +1,4 @@
-//! Counts: target words, phrases, unknown words.
+//! Counts: target words, phrases, unknown words, terms of a glossary.
 
 use super::{Builder, Part, RuleFeature};
 use crate::rule::top::{END, FIRST, NEXT};
@@ -102,6 +102,17 @@ impl RuleFeature for Passed {
     }
 }
 
+/// One for each term of a glossary that is used.
+struct Terms(u32);
+
+impl RuleFeature for Terms {
+    fn score(&self, sentence: &Sentence<'_>, rule: &Rule<'_>, out: &mut Sink<'_>) {
+        if rule.origin == Origin::Given && sentence.input.forced[rule.number as usize].term {
+            out.add(self.0, 1.0);
+        }
+    }
+}
+
 /// `word-penalty`; in a chart with `ends`, words that the sentence's ends count as (0 unless told).
 pub fn words(part: &Part, to: &mut Builder) -> Result<()> {
     let ends = part.number("ends", 0.0)?;
@@ -146,5 +157,12 @@ pub fn unknown(part: &Part, to: &mut Builder) -> Result<()> {
     let value = part.number("value", -100.0)?;
     let feature = to.dense(&part.name)?;
     to.add_rule(Unknown { feature, value });
+    Ok(())
+}
+
+/// `glossary`.
+pub fn glossary(part: &Part, to: &mut Builder) -> Result<()> {
+    let feature = to.dense(&part.name)?;
+    to.add_rule(Terms(feature));
     Ok(())
 }

@@ -248,12 +248,16 @@ class MertRounds(ForestRounds):
         now = session.begin(before)
         while not now.done:
             now = session.step(now)
-        found = now.weights
+        found, metric = now.weights, problem.metric
+        if not session.surface.corners:
+            raise TuningError(f"nothing to learn: no two derivations of any sentence differ in {metric.name}")
         if not np.isfinite(found).all() or not found.any():
             raise TuningError("the weights have collapsed: all are zero or not finite; try a weaker regulariser")
         if state.step == 0:
             found = part_way(before, found, FIRST, limits)
-        score = session.surface.gain(now.weights) * problem.metric.scale
-        told = {"pool_score": score if problem.metric.higher_is_better else -score}
+        score = float(metric.score(session.surface.total(session.surface.product(now.weights))))
+        if metric.higher_is_better and score == 0:
+            raise TuningError(f"the result has a {metric.name} of {score:g}: no success")
+        told = {"pool_score": score}
         told |= {"objective": now.record["objective"], "searches": now.record.get("searches", 0.0)}
         return found, told

@@ -36,6 +36,8 @@ class ForestSurface:
     def __init__(self, pool: ForestLines, judge: PreparedReferences, width: int, weights: F64) -> None:
         self.pool, self.judge, self.width, self._at = pool, judge, width, weights
         self.metric: Metric = judge.metric
+        self.corners = 0
+        """Corners of all lines so far: none means that no line changes anything."""
         self._unit = (1.0 if self.metric.higher_is_better else -1.0) / self.metric.scale
 
     @property
@@ -70,7 +72,9 @@ class ForestSurface:
         rows = np.zeros((0, self.metric.width))
         if len(line.texts):
             rows = self.judge.statistics(Hypotheses(line.texts, line.sentences))
-        return self.pool.finish(line, np.ascontiguousarray(rows, dtype=np.float64))
+        corners, totals = self.pool.finish(line, np.ascontiguousarray(rows, dtype=np.float64))
+        self.corners += len(corners)
+        return corners, totals
 
     def total(self, scores: F64) -> F64:
         """The statistics of the best derivations: those of a line that goes nowhere."""
@@ -91,6 +95,12 @@ class ForestSurface:
     def spreads(self) -> F64:
         """How far apart the values of each feature are among the best derivations."""
         return self.pool.spreads(self.product(self._at), self.width)
+
+
+class ForestSession(MertSession):
+    """A run of MERT over forests."""
+
+    surface: ForestSurface
 
 
 @dataclass(frozen=True)
@@ -180,7 +190,7 @@ class ForestMert:
         names: Names,
         origin: Weights,
         start: F64,
-    ) -> MertSession:
+    ) -> ForestSession:
         """A run over the forests of a pool; L2 pulls to `origin`."""
         surface = ForestSurface(pool, judge, len(names), start)
-        return MertSession(self._lists(origin), surface, limits, seed, names=names, engine=Serial())
+        return ForestSession(self._lists(origin), surface, limits, seed, names=names, engine=Serial())
