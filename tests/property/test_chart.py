@@ -21,6 +21,7 @@ SOURCE, TARGET = ("a", "b", "c"), ("A", "B", "C")
 WEIGHTS = {
     "TM[0]": 0.4, "TM[1]": 0.3, "LM": 0.6, "Words": -0.3, "Rules": 0.1, "Unknown": 0.02, "PassThrough": -0.4,
     "Glue": -0.3, "Gaps": 0.25, "tb:A>B": 0.7, "tb:^>C": -0.5, "tb:B>$": 0.4, "tb:a>A": 0.9,
+    "shape:w_^1>^1_w": 0.3, "shape:w>w": -0.2, "path:a>b": 0.8, "path:b>c": -0.6, "path:d>a": 0.5,
 }  # fmt: skip
 EVERYTHING = {"pop_limit": 0, "cell_limit": 0, "table_limit": 0}
 
@@ -75,6 +76,8 @@ def build(folder: Path, grammar: Sequence[Rule], order: int) -> model.Model:
         Part("glue", "Glue"),
         Part("arity", "Gaps"),
         Part("tb", "tb"),
+        Part("shape", "shape"),
+        Part("path", "path"),
     ]
     return model.seal(
         folder,
