@@ -124,7 +124,9 @@ mod tests {
         ) {
             prop_assume!(!pattern.windows(2).any(|pair| pair == [GAP, GAP]) && pattern != [GAP]);
             let mut filter = Filter::default();
-            lines.iter().for_each(|line| filter.add(line, 5));
+            for line in &lines {
+                filter.add(line, 5);
+            }
             let spans = |line: &[u32]| {
                 (0..line.len()).any(|from| (from..line.len()).any(|to| fits(&pattern, &line[from..=to])))
             };
