@@ -1,7 +1,7 @@
 """A chart decoder that tries everything: all derivations of a sentence, each scored from scratch. For tests only.
 
-Written from the definitions (METHODS 3.4; Chiang 2007), with plain lists and recursion. It shares no code with the native
-search; only the language model's sentence scores come from the package, which are checked elsewhere.
+Written from the definitions (Chiang 2007), with plain lists and recursion. It shares no code with the native search;
+only the language model's sentence scores come from the package, which are checked elsewhere.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ class _Slow:
         return self.known[start, end]
 
     def _span(self, start: int, end: int) -> Iterator[Made]:
-        found = []
+        found: list[Made] = []
         if end - start <= self.system.span:
             for rule in self.system.rules:
                 for gaps in self._fits(rule.source, start, end):

@@ -290,17 +290,22 @@ impl Model {
     /// What `see` makes of node, word and next node of every n-gram of two words and more, on all cores, in an order that
     /// does not depend on them.
     pub(crate) fn each_edge<T: Send>(&self, see: impl Fn(State, u32, State) -> Option<T> + Sync) -> Vec<T> {
+        // A damaged table may have numbers that mean nothing.
+        let (words, nodes) = (self.words() as u32, self.nodes() as u32);
+        let fits = |&(node, word, next): &(u32, u32, u32)| word < words && node < nodes && next < nodes;
         match &self.table {
             Table::Hash(table) => (0..table.places())
                 .into_par_iter()
                 .with_min_len(1 << 14)
                 .filter_map(|place| table.at(place))
+                .filter(fits)
                 .filter_map(|(node, word, next)| see(State(node), word, State(next)))
                 .collect(),
             Table::Compact(table) => (1..self.nodes() as u32)
                 .into_par_iter()
                 .with_min_len(1 << 12)
                 .flat_map_iter(|node| table.each(node).map(move |(word, next)| (node, word, next)))
+                .filter(fits)
                 .filter_map(|(node, word, next)| see(State(node), word, State(next)))
                 .collect(),
         }

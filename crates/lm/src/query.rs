@@ -129,7 +129,9 @@ pub fn lines<S: Scorer>(scorer: &S, texts: &Texts) -> Scored {
     let start = scorer.start();
     let score = |i: usize| {
         let mut rows = Vec::new();
-        sentence(scorer.in_use(), start, texts.get(i), |_, id, log, length| rows.push((log, length, id == UNK)));
+        sentence(scorer.in_use(), start, texts.get(i), |_, id, log, length| {
+            rows.push((log, length, id == UNK))
+        });
         rows
     };
     let all: Vec<Vec<(f32, u8, bool)>> =

@@ -68,7 +68,10 @@ impl Cell {
     pub fn add(&mut self, ready: &Ready<'_>, graph: &Graph, cube: Cube) {
         let empty = |tail: (u32, u32)| tail != ABSENT && tail.0 == tail.1;
         if cube.first < cube.last && !empty(cube.tails[0]) && !empty(cube.tails[1]) {
-            let best = cube.base + ready.ranked(cube.first).0 + first(graph, cube.tails[0]) + first(graph, cube.tails[1]);
+            let best = cube.base
+                + ready.ranked(cube.first).0
+                + first(graph, cube.tails[0])
+                + first(graph, cube.tails[1]);
             self.cubes.push((best, cube));
         }
     }
@@ -98,15 +101,7 @@ impl Cell {
 
     /// Scores a combination and files it.
     #[inline]
-    fn take(
-        &mut self,
-        ready: &Ready<'_>,
-        graph: &Graph,
-        rule: u32,
-        tails: [u32; 2],
-        base: f32,
-        keep: bool,
-    ) {
+    fn take(&mut self, ready: &Ready<'_>, graph: &Graph, rule: u32, tails: [u32; 2], base: f32, keep: bool) {
         let mut sum = base + ready.rules.score(rule);
         let mut states: [&[u8]; 2] = [&[]; 2];
         for (state, &tail) in states.iter_mut().zip(&tails).filter(|(_, tail)| **tail != NONE) {
@@ -121,8 +116,8 @@ impl Cell {
 
     /// Files a combination whose state is in `scratch`.
     fn insert(&mut self, edge: Edge, keep: bool) {
-        // Not `<=`: what a feature forbids has no number.
-        if !(edge.score > f32::NEG_INFINITY) {
+        // What a feature forbids has no number.
+        if edge.score.is_nan() || edge.score == f32::NEG_INFINITY {
             return;
         }
         self.best = self.best.max(edge.score);

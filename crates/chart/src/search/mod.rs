@@ -143,7 +143,8 @@ impl<'a> Search<'a> {
             return 0.0; // of words alone, rules say it themselves
         }
         let mut out = Sink::scoring(self.ready.weights);
-        let rule = Rule { from: from as u32, to: to as u32, gaps: &gaps[..arity], ..self.ready.rules.rule(first) };
+        let rule =
+            Rule { from: from as u32, to: to as u32, gaps: &gaps[..arity], ..self.ready.rules.rule(first) };
         self.ready.system.place(self.ready.sentence, &rule, &mut out);
         out.score()
     }

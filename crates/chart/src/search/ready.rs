@@ -126,7 +126,11 @@ impl<'a> Ready<'a> {
         if !whole.gaps.is_empty() && self.system.has_places() {
             let spans = tails.map(|tail| if tail == NONE { (0, 0) } else { graph.spans[tail as usize] });
             let (from, to) = graph.span_of(edge);
-            self.system.place(self.sentence, &Rule { from, to, gaps: &spans[..whole.gaps.len()], ..whole }, &mut out);
+            self.system.place(
+                self.sentence,
+                &Rule { from, to, gaps: &spans[..whole.gaps.len()], ..whole },
+                &mut out,
+            );
         }
         let state = |tail: u32| if tail == NONE { &[][..] } else { graph.state(tail) };
         if rule == self.rules.top(top::END) {

@@ -183,7 +183,8 @@ impl<'m> Fringes<'m> {
         self.work = work;
         let own = self.prefixes[second.prefix() as usize].node;
         let mut node = fringe.right;
-        while second.closed() && node != own {
+        // In a damaged table the way down may miss it.
+        while second.closed() && node != own && node != self.model.empty() {
             let (backoff, suffix) = self.model.fall(node);
             sum += backoff;
             node = suffix;
