@@ -1,10 +1,10 @@
-"""The chart decoder: words per second and model scores on a hierarchical Moses system, with Moses beside it. Prints JSON.
+"""The chart decoder: words per second and model scores on a hierarchical Moses system, Moses beside it. Prints JSON.
 
-`--system` is a folder with `moses.hier.ini`, its tables and `in.de` (the golden-hiero data). Every figure is of a fresh
-process on one thread that loads the model and translates the sentences; `rate_cpu` and `rate_wall` are source words a
-second, net of a run on one sentence. `score` is the mean model score of the first translations at that pop limit: a faster
-search must not be a worse one. `growth` is CPU milliseconds for a sentence of so many words. `moses` and `moses2` run on
-the same input if they are on the PATH or named.
+`--system` is a folder with `moses.hier.ini`, its tables and `in.de` (the golden-hiero data). Every figure is of a
+fresh process on one thread that loads the model and translates the sentences; `rate_cpu` and `rate_wall` are source
+words a second, net of a run on one sentence. `score` is the mean model score of the first translations at that pop
+limit: a faster search must not be a worse one. `growth` is CPU milliseconds for a sentence of so many words. `moses`
+and `moses2` run on the same input if they are on the PATH or named.
 """
 
 from __future__ import annotations
@@ -43,7 +43,17 @@ def theirs(program: str, ini: Path, files: dict[str, Path], words: int) -> Itera
     """The same with Moses or moses2."""
     scored = files["folder"] / "moses.nbest"
     for pops in MOSES_POPS:
-        command = [program, "-f", str(ini), "-threads", "1", "-search-algorithm", "3", "-cube-pruning-pop-limit", str(pops)]
+        command = [
+            program,
+            "-f",
+            str(ini),
+            "-threads",
+            "1",
+            "-search-algorithm",
+            "3",
+            "-cube-pruning-pop-limit",
+            str(pops),
+        ]
         run([*command, "-n-best-list", str(scored), "2"], files["text"])
         figures = rated(command, files["text"], files["one"], words)
         yield f"{Path(program).name}, pops {pops}", {**figures, "score": mean_score(scored)}
@@ -58,7 +68,17 @@ def growth(model: Path, lines: Sequence[str], folder: Path) -> dict[str, float]:
         starts = [(i * 37) % (len(words) - length) for i in range(COPIES)]
         text = folder / f"length{length}"
         text.write_text("\n".join(" ".join(words[s : s + length]) for s in starts) + "\n", encoding="utf-8")
-        command = [*_COMMAND, "translate", "--model", str(model), "--tokenized", "--threads", "1", "--pop-limit", "1000"]
+        command = [
+            *_COMMAND,
+            "translate",
+            "--model",
+            str(model),
+            "--tokenized",
+            "--threads",
+            "1",
+            "--pop-limit",
+            "1000",
+        ]
         idle, full = run(command, one), run(command, text)
         found[str(length)] = round(1000 * (full["cpu"] - idle["cpu"]) / COPIES, 2)
     return found

@@ -101,7 +101,7 @@ class _Slow:
         return self.known[start, end]
 
     def _span(self, start: int, end: int) -> Iterator[Made]:
-        found = []
+        found: list[Made] = []
         if end - start <= self.system.span:
             for rule in self.system.rules:
                 for gaps in self._fits(rule.source, start, end):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -23,7 +24,7 @@ WEIGHTS = {
     "Glue": -0.3, "Gaps": 0.25, "tb:A>B": 0.7, "tb:^>C": -0.5, "tb:B>$": 0.4, "tb:a>A": 0.9,
     "shape:w_^1>^1_w": 0.3, "shape:w>w": -0.2, "path:a>b": 0.8, "path:b>c": -0.6, "path:d>a": 0.5,
 }  # fmt: skip
-EVERYTHING = {"pop_limit": 0, "cell_limit": 0, "table_limit": 0}
+EVERYTHING = Search(pop_limit=0, cell_limit=0, table_limit=0)
 
 
 def random_rule(draw: random.Random) -> Rule:
@@ -107,7 +108,8 @@ def entries(found: Candidates, sentence: int) -> list[tuple[float, Made]]:
             source, _, target = item.rstrip("!").partition(":")
             (a, b), (c, d) = (map(int, side.split("-")) for side in (source, target))
             spans.append((a, b, c, d, "!" if item.endswith("!") else ""))
-        links = [tuple(map(int, link.split("-"))) for link in found.alignments[row].split()]
+        ends = [link.partition("-") for link in found.alignments[row].split()]
+        links = [(int(s), int(t)) for s, _, t in ends]
         features = {name: value for name, value in found.features.row(row).items() if value}
         text = tuple(found.texts[row].split())
         made.append((float(found.totals[row]), Made(text, features, 0.0, tuple(sorted(spans)), tuple(sorted(links)))))
@@ -137,7 +139,7 @@ def test_lists_are_those_of_a_decoder_that_tries_everything(tmp_path: Path, seed
     opened = build(tmp_path / "m", some, order)
     scorer = lm.Model(tmp_path / "m" / "lm")
     span, passed = draw.randint(2, 5), draw.random() < 0.3
-    search = Search(span_limit=span, pass_through=passed, **EVERYTHING)
+    search = replace(EVERYTHING, span_limit=span, pass_through=passed)
     decoder = Decoder(opened, search=search, weights=Weights.of(WEIGHTS))
     system = System(some, lambda text: float(scorer.score([text]).logs.sum()), WEIGHTS, span, passed)
     for _ in range(4):

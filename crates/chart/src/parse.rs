@@ -314,12 +314,11 @@ impl<'a> Parser<'a> {
                     a as usize <= start && b as usize >= end
                 };
                 let within = from >= start && to <= end;
-                apart(start, end) || within || item.arity == 0 || self.tails(item).iter().any(inside)
+                apart(start, end)
+                    || within
+                    || item.arity == 0
+                    || item.tails[..usize::from(item.arity)].iter().any(inside)
             })
-    }
-
-    fn tails<'i>(&self, item: &'i Item) -> &'i [u32] {
-        &item.tails[..usize::from(item.arity)]
     }
 
     fn complete(&mut self, from: usize, to: usize, source: Source, arity: u8, tails: [u32; gap::MOST]) {

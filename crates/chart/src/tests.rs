@@ -156,12 +156,10 @@ impl Slow<'_> {
     ) {
         match rule.source.get(at) {
             None if from == to => found.extend(self.fill(rule, gaps)),
-            None => {}
-            Some(Item::Word(word)) => {
-                if from < to && self.words[from] == *word {
-                    self.fit(rule, at + 1, from + 1, to, gaps, found);
-                }
+            Some(Item::Word(word)) if from < to && self.words[from] == *word => {
+                self.fit(rule, at + 1, from + 1, to, gaps, found);
             }
+            None | Some(Item::Word(_)) => {}
             Some(Item::Gap(_)) => {
                 for middle in from + 1..=to {
                     gaps.push((from, middle));

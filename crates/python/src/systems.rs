@@ -112,7 +112,9 @@ impl System {
                 let (score, text, mut steps, own) = dragoman_chart::explain(system, input, weights, &plan)?;
                 let own = self.file(&own);
                 let filing = Filing { dense: self.dense(), own: &own };
-                steps.iter_mut().for_each(|step| step.features = filing.rows(&step.features));
+                for step in &mut steps {
+                    step.features = filing.rows(&step.features);
+                }
                 Ok((score, text, steps))
             }
         }

@@ -116,8 +116,8 @@ impl Cell {
 
     /// Files a combination whose state is in `scratch`.
     fn insert(&mut self, edge: Edge, keep: bool) {
-        // Not `<=`: what a feature forbids has no number.
-        if !(edge.score > f32::NEG_INFINITY) {
+        // What a feature forbids has no number.
+        if edge.score.is_nan() || edge.score == f32::NEG_INFINITY {
             return;
         }
         self.best = self.best.max(edge.score);

@@ -68,7 +68,10 @@ fn in_order(model: &Model, words: &[u32]) -> f64 {
     sum
 }
 
-fn case() -> impl Strategy<Value = (usize, Vec<Vec<u32>>, Vec<f32>, Vec<Vec<u32>>, Vec<usize>, bool)> {
+/// Order, n-grams, numbers, sentences, cuts, whether the table is compact.
+type Case = (usize, Vec<Vec<u32>>, Vec<f32>, Vec<Vec<u32>>, Vec<usize>, bool);
+
+fn case() -> impl Strategy<Value = Case> {
     let gram = prop::collection::vec(1u32..7, 2..6);
     (
         2usize..=5,
