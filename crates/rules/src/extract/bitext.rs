@@ -41,7 +41,12 @@ impl Chunk {
     pub fn sentence(&self, pair: &Pair) -> Sentence<'_> {
         let Pair { source, target, links } = pair.clone();
         let asked = self.asked.get(source.clone()).unwrap_or_default();
-        Sentence { source: &self.source[source], target: &self.target[target], links: &self.links[links], asked }
+        Sentence {
+            source: &self.source[source],
+            target: &self.target[target],
+            links: &self.links[links],
+            asked,
+        }
     }
 }
 

@@ -38,7 +38,9 @@ impl Asked {
 impl Filter {
     /// The filter that options ask for.
     pub fn for_rules(options: &Options) -> Result<Option<Self>> {
-        let Some(limits) = options.gaps.as_ref().filter(|_| !options.filter.is_empty()) else { return Ok(None) };
+        let Some(limits) = options.gaps.as_ref().filter(|_| !options.filter.is_empty()) else {
+            return Ok(None);
+        };
         Self::read(&options.filter, limits.symbols).map(Some)
     }
 
@@ -53,6 +55,13 @@ impl Filter {
             }
         }
         Ok(filter)
+    }
+
+    /// A filter of one line, whose words have ids already.
+    pub fn of_line(line: &[u32], longest: usize) -> Self {
+        let mut filter = Self::default();
+        filter.add(line, longest);
+        filter
     }
 
     fn add(&mut self, line: &[u32], longest: usize) {

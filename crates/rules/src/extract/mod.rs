@@ -12,11 +12,13 @@ mod gaps;
 mod gather;
 mod lexical;
 mod passes;
+mod sampled;
 mod score;
 mod significance;
 
 pub use blocks::{Model, Orientation};
 pub use gaps::Limits;
+pub use sampled::{Grammar, Index, Sampling};
 pub use score::{ReorderingSmoothing, Scores, Smoothing, orientations};
 pub use significance::Threshold;
 
@@ -163,7 +165,9 @@ fn check_gaps(options: &Options, limits: &Limits) -> Result<()> {
         return bad("cdec's scores are made of whole counts, without smoothing".to_owned());
     }
     if !options.filter.is_empty() && options.smoothing != Smoothing::None {
-        return bad("smoothing needs the counts of all rules, and a filter leaves most of them out".to_owned());
+        return bad(
+            "smoothing needs the counts of all rules, and a filter leaves most of them out".to_owned()
+        );
     }
     Ok(())
 }

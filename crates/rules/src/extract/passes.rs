@@ -1,5 +1,6 @@
 //! Passes over a bitext: the next chunk is read while rules come out of this one, on all cores.
 
+use super::Options;
 use super::bitext::{Chunk, Pair, Reader, Sentence};
 use super::blocks::{Blocks, Shape};
 use super::filter::{Asked, Filter};
@@ -7,7 +8,6 @@ use super::gaps::{self, Cutter, Limits, Written};
 use super::gather::{self, Targets};
 use super::lexical::Lexicon;
 use super::significance::Corpus;
-use super::Options;
 use crate::code::put_phrase;
 use crate::gap;
 use crate::sort::{Sorted, Sorter};
@@ -143,7 +143,8 @@ fn pass(
             || next(Some(&chunk)),
             || {
                 chunk.pairs.chunks(wave).try_for_each(|wave| {
-                    let found: Vec<Vec<u8>> = wave.par_chunks(block).map(|pairs| work(&chunk, pairs)).collect();
+                    let found: Vec<Vec<u8>> =
+                        wave.par_chunks(block).map(|pairs| work(&chunk, pairs)).collect();
                     found.iter().try_for_each(|bytes| sorter.push_all(bytes))
                 })
             },
@@ -162,7 +163,8 @@ pub fn first<'a>(
 ) -> Result<(Read<'a>, Sorted)> {
     let shape = Shape { length: options.length, models: options.models.clone(), moses: options.moses_next };
     let corpora = options.significance.map(|_| (Corpus::default(), Corpus::default()));
-    let lexicon = if options.gaps.is_some() { Lexicon::new((1, gap::MOST as u32)) } else { Lexicon::default() };
+    let lexicon =
+        if options.gaps.is_some() { Lexicon::new((1, gap::MOST as u32)) } else { Lexicon::default() };
     let asked = filter.map(|filter| (filter, Asked::default()));
     let mut read = Read { reader: Reader::open(options)?, lexicon, corpora, filter: asked };
     let block = if options.gaps.is_some() { BLOCK_OF_GAPS } else { BLOCK };
@@ -181,11 +183,7 @@ pub fn first<'a>(
 }
 
 /// Reads the files again; what the filter held back counts for target sides, so that scores are those of all rules.
-pub fn second(
-    options: &Options,
-    what: (&Limits, &Filter, &Targets),
-    by_target: &mut Sorter,
-) -> Result<()> {
+pub fn second(options: &Options, what: (&Limits, &Filter, &Targets), by_target: &mut Sorter) -> Result<()> {
     let (mut reader, mut asked) = (Reader::open(options)?, Asked::default());
     let next = |_: Option<&Chunk>| {
         let mut next = reader.chunk()?;
