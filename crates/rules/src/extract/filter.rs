@@ -57,6 +57,13 @@ impl Filter {
         Ok(filter)
     }
 
+    /// A filter of one line, whose words have ids already.
+    pub fn of_line(line: &[u32], longest: usize) -> Self {
+        let mut filter = Self::default();
+        filter.add(line, longest);
+        filter
+    }
+
     fn add(&mut self, line: &[u32], longest: usize) {
         let number = self.lengths.len() as u32;
         self.lengths.push(line.len() as u32);
