@@ -302,7 +302,8 @@ impl Grammar {
     /// Puts sorted occurrences together, of source sides that the input can match: it may have no word before the words of
     /// one, or behind them, where that has a gap.
     fn new(index: Arc<Index>, all: &[Occurrence], samples: &FxHashMap<Pattern, u64>, input: &Filter) -> Self {
-        let (children, runs) = (vec![FxHashMap::default()], vec![0..0]);
+        // The root has no rules.
+        let (children, runs) = (vec![FxHashMap::default()], Vec::from([0..0]));
         let mut grammar = Self { index, children, runs, rules: Vec::new(), longest: 0 };
         for same in all.chunk_by(|a, b| a.source == b.source) {
             let source = &same[0].source;
