@@ -303,7 +303,7 @@ impl Grammar {
     /// one, or behind them, where that has a gap.
     fn new(index: Arc<Index>, all: &[Occurrence], samples: &FxHashMap<Pattern, u64>, input: &Filter) -> Self {
         // The root has no rules.
-        let (children, runs) = (vec![FxHashMap::default()], Vec::from([0..0]));
+        let (children, runs) = (vec![FxHashMap::default()], vec![Range::default()]);
         let mut grammar = Self { index, children, runs, rules: Vec::new(), longest: 0 };
         for same in all.chunk_by(|a, b| a.source == b.source) {
             let source = &same[0].source;
