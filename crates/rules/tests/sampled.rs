@@ -29,8 +29,7 @@ fn text(words: &[u8]) -> String {
 
 fn options(folder: &Path, pairs: &[Pair], limits: &Limits) -> Options {
     let write = |name: &str, lines: Vec<String>| {
-        std::fs::write(folder.join(name), lines.iter().map(|line| format!("{line}\n")).collect::<String>())
-            .unwrap();
+        std::fs::write(folder.join(name), lines.join("\n") + "\n").unwrap();
         folder.join(name).display().to_string()
     };
     let links = |links: &[(usize, usize)]| links.iter().map(|(i, j)| format!("{i}-{j} ")).collect::<String>();
