@@ -19,10 +19,10 @@ pub use score::{ReorderingSmoothing, Scores, Smoothing, orientations};
 pub use significance::Threshold;
 
 use crate::gap;
-use dragoman_base::scratch::{Scratch, Spool};
 use crate::sort::{Sorted, Sorter};
 use bitext::{Chunk, Reader, Sentence};
 use blocks::{Blocks, Shape};
+use dragoman_base::scratch::{Scratch, Spool};
 use dragoman_base::{Error, Names, Result};
 use gaps::{Cutter, Written};
 use gather::Counting;
