@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path as FilePath
 
-from dragoman._core import bitext_languages, bitext_sample, language_code, language_fits, sniff_file
+from dragoman._core import bitext_languages, bitext_sample, language_code, language_fits, language_known, sniff_file
 from dragoman.errors import InputError, OptionError
 from dragoman.types import Texts
 
@@ -214,6 +214,8 @@ class Resolved:
     given: Sequence[Given]
     notes: Sequence[str] = ()
     """What was decided, for people."""
+    by_name: bool = False
+    """Whether nothing but the names of files tells the languages."""
 
     @property
     def paths(self) -> list[str]:
@@ -234,7 +236,11 @@ class Resolved:
 
 
 def resolve(inputs: Sequence[Files | Bitext], languages: tuple[str, str] = ("", "")) -> Resolved:
-    """Inputs with all that must be known of them; the languages of TMX and XLIFF files, where these have just two."""
+    """Inputs with all that must be known of them; the languages of TMX and XLIFF files, where these have just two.
+
+    Languages that neither the caller nor a file names are those that the names of all pairs of files end with:
+    `train.de.gz` and `train.en.gz`.
+    """
     if not inputs:
         raise OptionError("expected at least one bitext: --bitext, or --src and --tgt")
     notes: list[str] = []
@@ -248,7 +254,25 @@ def resolve(inputs: Sequence[Files | Bitext], languages: tuple[str, str] = ("", 
                                   f" {' '.join(languages)}: say which with --languages")  # fmt: skip
             languages = named_by
             notes.append(f"{each.paths[0]}: from {languages[0]} to {languages[1]}; --languages says otherwise")
+    if not any(languages):
+        ends = {_ends(each) for each in inputs}
+        by_name = ends.pop() if len(ends) == 1 else None
+        if by_name is not None:
+            return Resolved(inputs, by_name, [each.given(by_name) for each in inputs], notes, by_name=True)
     return Resolved(inputs, languages, [each.given(languages) for each in inputs], notes)
+
+
+def _ends(files: Files | Bitext) -> tuple[str, str] | None:
+    """The languages that the names of two files end with, if both do, and differ."""
+    if isinstance(files, Bitext):
+        return None
+    ends = []
+    for path in files.paths:
+        name = FilePath(path)
+        name = name.with_suffix("") if name.suffix in _COMPRESSED else name
+        ends.append(name.suffix.removeprefix("."))
+    known = all(map(language_known, ends)) and language_code(ends[0]) != language_code(ends[1])
+    return (ends[0], ends[1]) if known else None
 
 
 def _two(bitext: Bitext) -> tuple[str, str] | None:

@@ -19,13 +19,14 @@ import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from os import PathLike
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 from dragoman._core import CorpusCleaner, TruecaseModel, language_code, normalise_lines, truecase_undo
 from dragoman.bitext import Bitext, Files, Resolved, named, resolve
 from dragoman.errors import InputError, OptionError
 from dragoman.looks import Looks
 from dragoman.options import check, made, option
+from dragoman.parts import LINKS, Compounds, Subwords
 from dragoman.prepared import Prepared, of_files
 from dragoman.tokenizers import Native, Tokenizer, detokenize, make, tokenize
 from dragoman.types import Texts
@@ -49,6 +50,11 @@ __all__ = [
 
 Path = str | PathLike[str]
 _BATCH = 20_000
+_SUFFIXES = {"truecaser": "truecase", "compounds": "compounds", "subwords": "subwords"}
+"""Of files beside outputs, with what was learnt."""
+_OFF = ("none", "auto")
+_COMPOUNDING = frozenset({"af", "da", "de", "et", "fi", "fo", "fy", "hu", "is", "lb", "nl", "nn", "no", "sv"})
+"""Languages that write compounds as one word."""
 _FORMS = ("none", "nfc", "nfkc")
 """Normal forms; each undoes nothing of those before it."""
 
@@ -80,6 +86,24 @@ class Options:
         help="Case of words; truecase is learnt from the text: words have the case they have inside sentences. auto: "
         "truecase for plain text that has capitals, else keep.",
     )
+    subwords: int | tuple[int, int] = option(
+        0,
+        help="Cut words into so many different pieces, learnt from the text, for languages with many forms of words; "
+        "8000 suits small texts. Two are for source and target: 8000 0; 0 leaves words whole.",
+        metavar="N",
+        min=0,
+    )
+    compounds: Literal["auto", "none", "unknown", "all"] = option(
+        "none",
+        help="Split compounds of the source side into words that the text has, by frequency: unknown (words that the "
+        "rules lack, when text is translated), all (also in training). auto: unknown for plain text in a language that "
+        "writes compounds as one word, such as German.",
+    )
+    compound_links: tuple[str, ...] = option(
+        LINKS, help="What may stand between the parts of a compound.", metavar="TEXT"
+    )
+    compound_length: int = option(3, help="Fewest characters of a part of a compound.", min=1)
+    compound_count: int = option(1, help="Fewest occurrences of a part of a compound.", min=1)
     min_words: int = option(1, help="Fewest words of a side.", min=0, was=["shortest"])
     max_words: int = option(80, help="Most words of a side; longer pairs are dropped.", min=1, was=["longest"])
     max_characters: int = option(0, help="Most characters of a side; 0 is any number.", min=0, was=["characters"])
@@ -102,6 +126,10 @@ class Options:
             raise OptionError(
                 f"text that is tokenised already needs no tokeniser: leave out {self.tokenizers[0]}, or --tokenized"
             )
+        if self.factored and (any(self.pieces) or self.compounds not in _OFF):
+            raise OptionError("words with factors stay whole: leave out subwords and compounds")
+        if self.pieces[0] and self.compounds not in _OFF:
+            raise OptionError("subwords leave no compound whole: leave out compounds, or subwords of the source side")
         if self.max_words < self.min_words:
             raise OptionError(f"max_words must be at least min_words, {self.min_words}, found {self.max_words}")
 
@@ -109,6 +137,21 @@ class Options:
     def tokenizers(self) -> tuple[str, str]:
         """Those of both sides."""
         return (self.tokenizer, self.tokenizer) if isinstance(self.tokenizer, str) else self.tokenizer
+
+    @property
+    def pieces(self) -> tuple[int, int]:
+        """The number of different pieces of both sides."""
+        return (self.subwords, self.subwords) if isinstance(self.subwords, int) else self.subwords
+
+    def splitter(self, counts: Sequence[tuple[str, int]]) -> Compounds:
+        """What splits compounds into words with their counts."""
+        return Compounds(
+            counts,
+            unknown_only=self.compounds == "unknown",
+            min_length=self.compound_length,
+            min_count=self.compound_count,
+            links=self.compound_links,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +185,7 @@ class Settled:
 
     @property
     def text(self) -> dict[str, Any]:
-        """What `dragoman.preprocess.Preparation` reads; names of truecasers aside."""
+        """What `dragoman.preprocess.Preparation` reads; names of files aside."""
         one, other = self.sides
         about = {"languages": [one.language, other.language], "tokenizers": [one.tokenizer, other.tokenizer]}
         return {**about, "normalise": one.normalise, "case": one.case, "bars": one.bars, "factored": one.factored}
@@ -160,7 +203,14 @@ def settle(
     tokenizers = [_tokenizer(name, side, whole) for name, side in zip(o.tokenizers, sides, strict=True)]
     languages = [_language(code, side) for code, side in zip(o.languages, sides, strict=True)]
     on = any(name != "none" for name in [*tokenizers, *(side.tokenizer for side in sides)])
-    case = _case(o.case, sides[0].case, on and not whole, looks)
+    cut = any(side.subwords or side.compounds for side in sides)
+    if cut:
+        _check_cut(o, sides)
+    case = _case(o.case, sides[0].case, on and not whole and not cut, looks)
+    compounds = o.compounds
+    if compounds == "auto":
+        plain = on and not whole and not cut and not o.pieces[0]
+        compounds = "unknown" if plain and language_code(languages[0]) in _COMPOUNDING else "none"
     form: Any = max(o.normalise, sides[0].normalise, key=_FORMS.index)
     factored = o.factored or sides[0].factored
     escaped = not factored and "escape" in {o.bars, sides[0].bars}
@@ -169,6 +219,7 @@ def settle(
         languages=(languages[0], languages[1]),
         tokenizer=(tokenizers[0], tokenizers[1]) if tokenizers[0] != tokenizers[1] else tokenizers[0],
         case=case,
+        compounds=compounds,
         normalise=form,
         factored=factored,
     )
@@ -202,6 +253,17 @@ def _twice(done: str, asked: str) -> str:
     return f"the text {done}, and {asked} cannot come after it: leave it out, or start from the text as it was before"
 
 
+def _check_cut(o: Options, sides: tuple[Prepared, Prepared]) -> None:
+    """Refuses what cannot be done to a text in which words were cut."""
+    for asked, side in zip(o.pieces, sides, strict=True):
+        if asked and (side.subwords or side.compounds):
+            raise OptionError(_twice("has words that were cut", "subwords"))
+    if o.compounds not in _OFF and (sides[0].subwords or sides[0].compounds):
+        raise OptionError(_twice("has words that were cut", "splitting compounds"))
+    if o.case not in {"auto", "keep", sides[0].case}:
+        raise OptionError(_twice("has words that were cut", f"case {o.case}"))
+
+
 def _language(asked: str, side: Prepared) -> str:
     if asked and side.language and language_code(asked) != language_code(side.language):
         raise OptionError(f"the text was prepared as {side.language}, and the language {asked} contradicts this")
@@ -231,6 +293,14 @@ def before(inputs: Sequence[Files | Bitext]) -> tuple[Prepared, Prepared] | None
     return found
 
 
+def spoken(found: Resolved, before: tuple[Prepared, Prepared] | None) -> tuple[str, str]:
+    """The languages of both sides; what was noted of a text is better known than what its file is called."""
+    if before is None or not found.by_name:
+        return found.languages
+    one, other = (side.language or code for side, code in zip(before, found.languages, strict=True))
+    return one, other
+
+
 def clean(
     inputs: Sequence[Files | Bitext],
     outputs: tuple[Path, Path],
@@ -245,46 +315,86 @@ def clean(
 
     `changes` are options by name. A pair whose source or target is a line of an `exclude` file, whatever its case and
     tokenisation, is dropped. With `case="truecase"` the forms of words are learnt from the cleaned text, and saved to
-    the files in `truecasers`, else beside the outputs. What was done is noted beside the outputs, too, for `train`,
-    unless `notes` is false. `progress` is called with the number of pairs of each batch.
+    the files in `truecasers`, else beside the outputs; so are pieces of words and parts of compounds. What was done is
+    noted beside the outputs, too, for `train`, unless `notes` is false. `progress` is called with the number of pairs
+    of each batch.
     """
     o = made(Options, changes, base=options)
     found = resolve(inputs, o.languages)
-    if o.case == "auto" or "auto" in o.tokenizers:
-        raise OptionError("auto is for training: name a tokeniser and a case, or leave them out")
-    settled = settle(replace(o, languages=found.languages), before(found.inputs))
-    report, sides = run_cleaning(found, outputs, settled, truecasers=truecasers, beside=notes, progress=progress)
+    if "auto" in {o.case, o.compounds, *o.tokenizers}:
+        raise OptionError("auto is for training: name a tokeniser, a case and compounds, or leave them out")
+    if o.compounds == "unknown":
+        raise OptionError("unknown compounds are split when text is translated: --compounds unknown is for `train`")
+    done = before(found.inputs)
+    settled = settle(replace(o, languages=spoken(found, done)), done)
+
+    def place(kind: str, side: int) -> str | None:
+        given, out = truecasers[side] if kind == "truecaser" else None, os.fspath(outputs[side])
+        beside = f"{out}.{_SUFFIXES[kind]}" if notes and out != "-" else None
+        return os.fspath(given) if given is not None else beside
+
+    report, sides = run_cleaning(found, outputs, settled, place, progress=progress)
     if notes:
         for path, side in zip(outputs, sides, strict=True):
             side.note(path)
     return report
 
 
+class Learnt(Protocol):
+    """What is learnt from a text, and then changes its words."""
+
+    def save(self, path: Path) -> None:
+        """Writes it to a file."""
+        ...
+
+    def apply_file(self, path: Path, out: Path) -> None:
+        """Changes a text."""
+        ...
+
+
+def _layers(o: Options, side: int) -> list[tuple[str, Callable[[str], Learnt]]]:
+    """What is learnt from the text of a side after it has been cleaned, by its name in `Prepared`, in order."""
+    layers: list[tuple[str, Callable[[str], Learnt]]] = []
+    if o.case == "truecase":
+        layers.append(("truecaser", lambda path: Truecaser.train([path], factored=o.factored)))
+    if o.compounds == "all" and side == 0:
+        layers.append(("compounds", lambda path: o.splitter(Compounds.count([path]))))
+    if size := o.pieces[side]:
+        layers.append(("subwords", lambda path: Subwords.train([path], size)))
+    return layers
+
+
 def run_cleaning(
     found: Resolved,
     outputs: tuple[Path, Path],
     settled: Settled,
+    place: Callable[[str, int], str | None],
     *,
-    truecasers: tuple[Path | None, Path | None],
-    beside: bool = False,
     progress: Callable[[int], None] | None = None,
 ) -> tuple[Report, tuple[Prepared, Prepared]]:
-    """`clean` for what is settled: a report, and what was done to both sides, with the files of truecasers."""
+    """`clean` for what is settled: a report, and what was done to both sides, with the files of what was learnt.
+
+    `place` says where what is learnt goes, by its name in `Prepared` and the side; None is nowhere.
+    """
     o, (source, target) = settled.options, (os.fspath(outputs[0]), os.fspath(outputs[1]))
-    if o.case != "truecase":
+    layers = [_layers(o, side) for side in (0, 1)]
+    if not any(layers):
         return _cleaned(found, (source, target), o, progress), settled.sides
     folder_of = pathlib.Path(source).parent if source != "-" else None
-    sides = []
+    sides = list(settled.sides)
     with tempfile.TemporaryDirectory(prefix=".clean-", dir=folder_of) as folder:
-        plain = (os.path.join(folder, "source.zst"), os.path.join(folder, "target.zst"))  # noqa: PTH118  strings
-        report = _cleaned(found, plain, o, progress)
-        for path, out, given, side in zip(plain, (source, target), truecasers, settled.sides, strict=True):
-            truecaser = Truecaser.train([path], factored=o.factored)
-            model = os.fspath(given) if given is not None else f"{out}.truecase" if beside and out != "-" else None
-            if model is not None:
-                truecaser.save(model)
-            truecaser._model.apply_file(path, out, o.factored)
-            sides.append(replace(side, truecaser=model or ""))
+        work = pathlib.Path(folder)
+        steps = [[str(work / f"{side}.{step}.zst") for step in range(len(layers[side]))] for side in (0, 1)]
+        steps[0].append(source)
+        steps[1].append(target)
+        report = _cleaned(found, (steps[0][0], steps[1][0]), o, progress)
+        for side in (0, 1):
+            for (kind, learn), path, out in zip(layers[side], steps[side], steps[side][1:], strict=False):
+                learnt, file = learn(path), place(kind, side)
+                if file is not None:
+                    learnt.save(file)
+                learnt.apply_file(path, out)
+                sides[side] = replace(sides[side], **{kind: file or ""})  # type: ignore[arg-type]
     return report, (sides[0], sides[1])
 
 
@@ -361,18 +471,18 @@ class Truecaser:
     'das Haus .'
     """
 
-    def __init__(self, model: TruecaseModel) -> None:
-        self._model = model
+    def __init__(self, model: TruecaseModel, *, factored: bool = False) -> None:
+        self._model, self._factored = model, factored
 
     @classmethod
     def learn(cls, text: Texts | Sequence[str], *, factored: bool = False) -> Truecaser:
         """Learn from tokenised lines."""
-        return cls(TruecaseModel.of_texts(_texts(text), factored))
+        return cls(TruecaseModel.of_texts(_texts(text), factored), factored=factored)
 
     @classmethod
     def train(cls, paths: Sequence[Path], *, factored: bool = False) -> Truecaser:
         """Learn from tokenised files."""
-        return cls(TruecaseModel.of_files([os.fspath(path) for path in paths], factored))
+        return cls(TruecaseModel.of_files([os.fspath(path) for path in paths], factored), factored=factored)
 
     @classmethod
     def load(cls, path: Path) -> Truecaser:
@@ -394,6 +504,10 @@ class Truecaser:
     def apply(self, text: Texts | Sequence[str], *, factored: bool = False) -> Texts:
         """Truecased lines."""
         return self._model.apply(_texts(text), factored)
+
+    def apply_file(self, path: Path, out: Path) -> None:
+        """A truecased file, with factors if there were any in training."""
+        self._model.apply_file(os.fspath(path), os.fspath(out), self._factored)
 
 
 def recase(text: Texts | Sequence[str], *, factored: bool = False) -> Texts:

@@ -1,7 +1,7 @@
 """Rules with gaps, for the hierarchical system (Chiang 2007): `[X,1] hat [X,2] gesehen`, `[X,1] has seen [X,2]`.
 
-A grammar is a rule table as `dragoman.rules` has it, whose symbols are words and gaps. `extract` makes one from text and word
-links, within limits that presets name: those of Moses' and of cdec's extraction.
+A grammar is a rule table as `dragoman.rules` has it, whose symbols are words and gaps. `extract` makes one from text
+and word links, within limits that presets name: those of Moses' and of cdec's extraction.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ class Grammar(Sorting):
     )
     counts: Literal["fractional", "whole"] | None = option(
         None,
-        help="Whether the rules of one phrase pair share a count of 1 (fractional), or each occurrence counts 1 (whole).",
+        help="Whether the rules of one phrase pair share a count of 1 (fractional), or each counts 1 (whole).",
         usual="fractional, cdec whole",
     )
     scores: Literal["moses", "cdec"] | None = option(
@@ -96,6 +96,12 @@ class Grammar(Sorting):
     )
     min_rule_count: int = option(
         1, help="Keep rules with gaps that were seen so many times; rules without gaps are all kept.", min=1
+    )
+    filter: tuple[str, ...] = option(
+        (),
+        help="Keep only rules that some line of these texts can match, which are prepared as the bitext is. Scores are "
+        "those of all rules.",
+        metavar="FILE",
     )
     max_words: int = option(100, help="Leave out sentence pairs with more words on a side.", min=1)
     smoothing: Smoothing = option("none", help="Smoothing of rule translation probabilities.")
@@ -138,8 +144,8 @@ def refuse_others(system: str, given: Iterable[str], more: Iterable[str] = ()) -
     wrong = [name for name in given if name in ((*PHRASES_OWN, *more) if hiero else OWN)]
     if "significance" in wrong:
         raise OptionError(
-            "significance is for phrases: its test counts sentences that have a phrase, and rules with gaps have no such"
-            " count; prune these with min_rule_count and top"
+            "significance is for phrases: its test counts sentences that have a phrase, and rules with gaps have no "
+            "such count; prune these with min_rule_count and top"
         )
     if wrong:
         what = "the phrase-based system; leave it out" if hiero else "rules with gaps; use it"
@@ -164,6 +170,7 @@ def extract(
         "preset": o.preset,
         **resolved,
         "min_rule_count": o.min_rule_count,
+        "filter": [base_name(path) for path in o.filter],
         "max_words": o.max_words,
         "smoothing": o.smoothing,
         "top": o.top or None,
@@ -176,6 +183,7 @@ def extract(
         o.limits,
         o.min_rule_count,
         resolved["scores"],
+        list(o.filter),
         o.max_words,
         [],
         False,

@@ -23,6 +23,7 @@ from dragoman import archive, toml, weights
 from dragoman._core import VERSION
 from dragoman.errors import InputError
 from dragoman.files import cache_folder, file_hash, write_bytes
+from dragoman.prepared import LEARNT
 from dragoman.types import Weights
 
 __all__ = [
@@ -60,7 +61,8 @@ _FILES = frozenset({"path", "only", "tags", "classes", "source_words", "target_w
 FORMAT = 1
 """Of `model.toml`; it changes when folders of before cannot be read any more."""
 _SECTIONS = {
-    "format", "version", "system", "file_count", "tables", "features", "search", "text", "made", "tuned", "base", "files",
+    "format", "version", "system", "file_count", "tables", "features", "search", "text", "made", "tuned", "base",
+    "files",
 }  # fmt: skip
 _TAKEN = "features"
 """The folder in a model for files that its features brought along."""
@@ -73,8 +75,8 @@ class Part:
     """One part of a model: a kind of feature, what it is called, and its options.
 
     Kinds are `scores` (columns of a rule table), `lm`, `distortion`, `reordering`, `word-penalty`, `phrase-penalty`
-    and `unknown-penalty`, of hierarchical models `glue` and `pass-through`, the sparse sets of `dragoman.features`, and `user`: an `object` of a file of Python, `path`,
-    with its `options`. A `path` is a file in the model's folder.
+    and `unknown-penalty`, in hierarchical models `glue` and `pass-through`, the sparse sets of `dragoman.features`, and
+    `user`: an `object` of a file of Python, `path`, with its `options`. A `path` is a file in the model's folder.
     """
 
     kind: str
@@ -161,8 +163,12 @@ class Model:
     @property
     def preparation(self) -> dict[str, Any]:
         """What `text` says, with the places of its files."""
-        places = [os.fspath(self.file(str(name)).absolute()) for name in self.text.get("truecasers", [])]
-        return {**self.text, **({"truecasers": places} if places else {})}
+        places = {
+            key: [os.fspath(self.file(str(name)).absolute()) if name else "" for name in self.text[key]]
+            for key in LEARNT.values()
+            if key in self.text
+        }
+        return {**self.text, **places}
 
     @property
     def corpus(self) -> Mapping[str, Any]:
@@ -263,7 +269,7 @@ def _check_entries(name: str, content: Mapping[str, Any]) -> None:
 
 
 def _check_text(name: str, text: Mapping[str, Any]) -> None:
-    for key in ("languages", "tokenizers", "truecasers"):
+    for key in ("languages", "tokenizers", *LEARNT.values()):
         values = text.get(key, ["", ""])
         if not isinstance(values, list) or len(values) != 2 or not all(isinstance(value, str) for value in values):
             raise InputError(
@@ -456,8 +462,8 @@ def _history(model: Model) -> dict[str, Any]:
     """What a model made of another says of it."""
     made = {**model.made, **({"corpus": dict(model.corpus)} if model.corpus else {})}
     return {
-        **_named(model.system), "tables": list(model.tables), "search": dict(model.search), "text": dict(model.text), "made": made,
-        "tuned": list(map(dict, model.tuned)),
+        **_named(model.system), "tables": list(model.tables), "search": dict(model.search), "text": dict(model.text),
+        "made": made, "tuned": list(map(dict, model.tuned)),
     }  # fmt: skip
 
 
@@ -535,7 +541,8 @@ def _whole(folder: Path) -> None:
         for option, value in part.options.items()
         if is_file(option) and Path(str(value)).is_absolute()
     ]
-    outside += [str(name) for name in opened.text.get("truecasers", []) if str(name) not in opened.files]
+    learnt = [str(name) for key in LEARNT.values() for name in opened.text.get(key, []) if name]
+    outside += [name for name in learnt if name not in opened.files]
     if opened.base is not None or outside:
         what = outside[0] if outside or opened.base is None else opened.base.folder
         raise InputError(

@@ -18,12 +18,15 @@ from dragoman._core import VERSION, language_code
 from dragoman.errors import InputError
 from dragoman.files import write_bytes
 
-__all__ = ["SUFFIX", "Prepared", "of_files"]
+__all__ = ["LEARNT", "SUFFIX", "Prepared", "of_files"]
 
 Path = str | PathLike[str]
 SUFFIX = ".prep.toml"
 _BEGINNING = 1 << 16
 """Bytes that are hashed."""
+LEARNT = {"truecaser": "truecasers", "compounds": "compounds", "subwords": "subwords"}
+"""What is learnt from a text to change its words: settings of `Prepared` that name its file, and what a model calls the
+list of both sides' files."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,13 +39,23 @@ class Prepared:
     case: str = "keep"
     truecaser: str = ""
     """The file with the forms of words, for `case` truecase."""
+    compounds: str = ""
+    """The file with the words that compounds were split into."""
+    subwords: str = ""
+    """The file with the pieces that words were cut into."""
     bars: str = "keep"
     factored: bool = False
 
     @property
     def done(self) -> bool:
         """Whether the text is no longer plain text."""
-        return self.tokenizer != "none" or self.case != "keep" or self.factored
+        cut = bool(self.compounds or self.subwords)
+        return self.tokenizer != "none" or self.case != "keep" or self.factored or cut
+
+    @property
+    def files(self) -> dict[str, str]:
+        """The files with what was learnt, by name."""
+        return {name: getattr(self, name) for name in LEARNT if getattr(self, name)}
 
     def note(self, path: Path) -> None:
         """Writes the note beside a text that is whole; there is none for a pipe."""
@@ -50,8 +63,7 @@ class Prepared:
         if os.fspath(path) == "-" or not text.is_file():
             return
         about: dict[str, Any] = {name: value for name, value in asdict(self).items() if value not in {"", False}}
-        if self.truecaser:
-            about["truecaser"] = _relative(self.truecaser, text)
+        about |= {name: _relative(file, text) for name, file in self.files.items()}
         write_bytes(_beside(text), toml.dumps({"dragoman": VERSION, **about, "file": _identity(text)}).encode())
 
     @classmethod
@@ -74,8 +86,7 @@ class Prepared:
                 raise InputError(
                     f"{beside}: expected the settings {', '.join(known)}, found `{name} = {value!r}`", str(beside)
                 )
-        if content.get("truecaser"):
-            content["truecaser"] = str(text.parent / content["truecaser"])
+        content |= {name: str(text.parent / content[name]) for name in LEARNT if content.get(name)}
         return cls(**content)
 
 
@@ -100,11 +111,14 @@ def of_files(sources: Sequence[Path], targets: Sequence[Path]) -> tuple[Prepared
         return None
     for side in (both[: len(sources)], both[len(sources) :]):
         for path, prepared in side[1:]:
-            _agree(side[0], (path, prepared), [field.name for field in fields(Prepared) if field.name != "truecaser"])
-            if prepared.truecaser and _read(prepared.truecaser) != _read(side[0][1].truecaser):
-                raise InputError(
-                    f"{path} and {side[0][0]} were truecased by different models: prepare them together", path
-                )
+            _agree(side[0], (path, prepared), [field.name for field in fields(Prepared) if field.name not in LEARNT])
+            for name in LEARNT:
+                first, second = (getattr(one, name) for one in (side[0][1], prepared))
+                if bool(first) != bool(second) or (first and _read(first) != _read(second)):
+                    raise InputError(
+                        f"{path} and {side[0][0]} were prepared with different models ({name}): prepare them together",
+                        path,
+                    )
     source, target = both[0], both[len(sources)]
     # A model has one rule of case and one normal form for both sides; tokenised and plain text do not go together.
     _agree(source, target, ["case", "normalise", "factored", "bars"])
@@ -117,7 +131,7 @@ def _read(path: str) -> bytes:
     try:
         return FilePath(path).read_bytes()
     except OSError as error:
-        raise InputError(f"{path}: {error.strerror}; the note of a truecased text names it", path) from None
+        raise InputError(f"{path}: {error.strerror}; the note of a prepared text names it", path) from None
 
 
 def _agree(one: tuple[str, Prepared], other: tuple[str, Prepared], names: Sequence[str]) -> None:

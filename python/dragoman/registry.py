@@ -45,6 +45,7 @@ TABLE: dict[str, dict[str, Any]] = {
         "mira": "dragoman.tuning.tuners.mira:Mira",
         "kbmira": "dragoman.tuning.tuners.mira:Mira.kbmira",
         "lattice-mira": "dragoman.tuning.tuners.forest_mira:LatticeMira",
+        "forest-mert": "dragoman.tuning.tuners.forest_mert:ForestMert",
         "adagrad": "dragoman.tuning.tuners.online:Online",
         "phrasal": "dragoman.tuning.tuners.online:Online.phrasal",
         "risk": "dragoman.tuning.tuners.risk:Risk",

@@ -275,3 +275,36 @@ def test_neither_memory_nor_threads_show(tmp_path: Path) -> None:
         set_threads(None)
     assert len(set(files)) == 1
     assert [path.name for path in tmp_path.iterdir() if path.name not in {"f", "e", "a"}] == ["rules"]
+
+
+def fits(pattern: list[str], words: list[str]) -> bool:
+    """Whether a pattern covers words, by every way to fill its gaps."""
+    if not pattern:
+        return not words
+    if pattern[0].startswith("["):
+        return any(fits(pattern[1:], words[count:]) for count in range(1, len(words) + 1))
+    return bool(words) and pattern[0] == words[0] and fits(pattern[1:], words[1:])
+
+
+@settings(deadline=None, max_examples=40)
+@given(
+    bitext=st.lists(pairs(), min_size=1, max_size=6),
+    lines=st.lists(st.lists(st.sampled_from("abcd"), max_size=6), max_size=3),
+    preset=st.sampled_from(["moses", "cdec"]),
+    least=st.integers(1, 2),
+)
+def test_a_filter_keeps_what_its_lines_match(
+    bitext: list[Pair], lines: list[list[str]], preset: str, least: int
+) -> None:
+    """The same rules with the same scores as those of the whole table."""
+    spans = [line[i:j] for line in lines for i in range(len(line)) for j in range(i + 1, len(line) + 1)]
+    sources = {each.source for pair in bitext for each in occurrences(pair, Limits.of(preset))}
+    with TemporaryDirectory() as folder, TemporaryDirectory() as other:
+        table, _ = extracted(bitext, Path(folder), preset=preset, min_rule_count=least)
+        text = Path(other) / "input"
+        text.write_text("".join(" ".join(line) + "\n" for line in lines))
+        some, report = extracted(bitext, Path(other), preset=preset, min_rule_count=least, filter=(str(text),))
+        wanted = {source for source in sources if any(fits(source.split(), span) for span in spans)}
+        for source in sources:
+            assert some.lookup(source) == (table.lookup(source) if source in wanted else [])
+        assert report.rules == sum(len(table.lookup(source)) for source in wanted)

@@ -443,7 +443,7 @@ OTHER: dict[str, Any] = {
     "significance": "a-e", "add": 0.5, "lm_prune": (0, 1), "lm_text": ("x",), "classes": (20,), "class_starts": 3,
     "null_probability": 0.3, "maxent_singletons": 0.2, "system": "hiero", "preset": "cdec", "max_span": 7,
     "max_symbols": 4, "max_gaps": 1, "min_gap": 3, "min_target_gap": 2, "edges": "tight", "counts": "whole",
-    "scores": "cdec",
+    "scores": "cdec", "filter": ("x",), "compounds": "all", "compound_links": ("s",),
 }  # fmt: skip
 """Values that are not the defaults, of options that are not plain numbers or switches."""
 

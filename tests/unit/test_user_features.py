@@ -140,8 +140,8 @@ def test_rule_feature_counts_everywhere(model: Model) -> None:
         assert all(value % 2 == 0 and value > 0 for value in sparse.values()) and (sparse or not text)
     explained = decoder.explain(LINES[0])
     assert all(phrase.features["Words"] == len(phrase.target.split()) for phrase in explained.phrases)
-    lattice = decoder.lattice(LINES[0], features=True)
-    for arc in lattice.arcs:
+    lattice = decoder.forest(LINES[0], features=True)
+    for arc in lattice.edges:
         assert sum(weights[n] * v for n, v in arc.features.items()) == pytest.approx(arc.score, abs=1e-4)
     streamed = [found.texts[0] for found in decoder.stream(LINES)]
     assert streamed == decoder.translate(LINES)
@@ -267,8 +267,8 @@ def test_state_feature_counts_everywhere(model: Model) -> None:
         assert again.nbest(LINES, 200, distinct=False).texts == lists.texts
     explained = decoder.explain(LINES[3])
     assert sum(phrase.features.get("Repeat", 0) for phrase in explained.phrases) == repeats(explained.text)
-    lattice = decoder.lattice(LINES[3], features=True)
-    for arc in lattice.arcs:
+    lattice = decoder.forest(LINES[3], features=True)
+    for arc in lattice.edges:
         assert sum(weights[n] * v for n, v in arc.features.items()) == pytest.approx(arc.score, abs=1e-4)
     assert decoder.force(["das haus"], ["the the home home"]).features.row(0)["Repeat"] == 2
 
@@ -421,7 +421,7 @@ def test_state_features_that_fail(model: Model, function: Any, checked: bool, me
     with pytest.raises(OptionError, match=f"line [14]: the feature {message}.*source words"):
         decoder.translate([LINES[0], "", "", LINES[3]])
     with pytest.raises(OptionError, match=message):
-        decoder.lattice(LINES[0])
+        decoder.forest(LINES[0])
     with pytest.raises(OptionError, match=message):
         decoder.explain(LINES[0])
     with pytest.raises(LawBroken, match=message):

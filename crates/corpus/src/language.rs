@@ -79,6 +79,11 @@ impl Tag {
         Self { language, rest: parts.filter(|part| !part.is_empty()).map(str::to_owned).collect() }
     }
 
+    /// Whether the table has the language.
+    pub fn is_known(&self) -> bool {
+        self.language.len() == 2 && CODES.split(',').any(|row| row.trim().starts_with(&self.language))
+    }
+
     /// Whether text in `found` is what was asked for, and how well: 2 if `found` has all that was asked for and this is
     /// more than the language, 1 if it does not contradict it, 0 if it is something else.
     ///
@@ -122,6 +127,16 @@ mod tests {
 
     fn fit(asked: &str, found: &str) -> usize {
         Tag::parse(asked).fit(&Tag::parse(found))
+    }
+
+    #[test]
+    fn known() {
+        for code in ["de", "deu", "GER", "de-AT", "swh", "sn_ZW", "iw", "zh"] {
+            assert!(Tag::parse(code).is_known(), "{code}");
+        }
+        for code in ["", "d", "gz", "txt", "src", "xx", "tok", "train", "a,", "ara,as"] {
+            assert!(!Tag::parse(code).is_known(), "{code}");
+        }
     }
 
     #[test]

@@ -58,7 +58,9 @@ impl Heads {
         edges.retain(|&edge| keep[edge as usize]);
         if edges.len() < forest.edges() {
             let mut counts = vec![0; forest.nodes as usize + 1];
-            edges.iter().for_each(|&edge| counts[forest.heads[edge as usize] as usize + 1] += 1);
+            for &edge in &edges {
+                counts[forest.heads[edge as usize] as usize + 1] += 1;
+            }
             for node in 0..forest.nodes as usize {
                 counts[node + 1] += counts[node];
             }

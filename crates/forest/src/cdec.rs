@@ -283,9 +283,8 @@ impl Reader {
     /// The target side of a rule; of a rule with one side alone, that side.
     fn target(&mut self, rule: &str) -> Told<Vec<u32>> {
         let sides: Vec<&str> = rule.split("|||").collect();
-        let side = match sides[..] {
-            [_, _, target, ..] => target,
-            _ => return Err(format!("rules as `[X] ||| source ||| target`, not `{rule}`")),
+        let [_, _, side, ..] = sides[..] else {
+            return Err(format!("rules as `[X] ||| source ||| target`, not `{rule}`"));
         };
         let symbol = |word: &str| tail(word).map_or_else(|| self.words.intern(word), |tail| TAIL + tail);
         Ok(side.split_whitespace().map(symbol).collect())

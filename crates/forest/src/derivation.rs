@@ -1,4 +1,5 @@
-//! One derivation of a forest: its edges from the top, each followed by those of its tails in turn.
+//! One derivation of a forest: its edges bottom up. In a lattice, where each edge has one tail, that is the order of the
+//! target.
 
 use crate::forest::{Forest, TAIL};
 use std::fmt::Write;
@@ -8,7 +9,7 @@ use std::fmt::Write;
 pub struct Derivation {
     /// The sum of its edges' scores.
     pub score: f64,
-    /// Its edges: the first derives the root, and after each edge come those of its first tail, of its second, and so on.
+    /// Its edges: those of the first tail, those of the second and so on, then the edge itself; the last derives the root.
     pub edges: Vec<u32>,
 }
 
@@ -21,22 +22,15 @@ pub struct Tree {
     pub tails: Vec<Tree>,
 }
 
-/// A part of a derivation on its way: places of an edge's tails in the list of edges.
+/// For each edge of a derivation, the places of its tails in the list. Edges without enough others before them get what
+/// there is.
 fn places(forest: &Forest, edges: &[u32]) -> Vec<Vec<usize>> {
-    let mut below: Vec<Vec<usize>> = vec![Vec::new(); edges.len()];
-    let mut open: Vec<(usize, usize)> = Vec::new(); // edges that lack tails, and how many
+    let mut open: Vec<usize> = Vec::new();
+    let mut below = Vec::with_capacity(edges.len());
     for (at, &edge) in edges.iter().enumerate() {
-        if let Some((above, lacking)) = open.last_mut() {
-            below[*above].push(at);
-            *lacking -= 1;
-            if *lacking == 0 {
-                open.pop();
-            }
-        }
-        let tails = forest.tails(edge as usize).len();
-        if tails > 0 {
-            open.push((at, tails));
-        }
+        let tails = forest.tails(edge as usize).len().min(open.len());
+        below.push(open.split_off(open.len() - tails));
+        open.push(at);
     }
     below
 }
@@ -68,7 +62,7 @@ impl Forest {
             return;
         }
         let below = places(self, edges);
-        let mut open = vec![(0, 0)];
+        let mut open = vec![(edges.len() - 1, 0)];
         while let Some((at, symbol)) = open.pop() {
             let target = self.target(edges[at] as usize);
             let Some(&next) = target.get(symbol) else { continue };
@@ -113,34 +107,32 @@ impl Forest {
         list
     }
 
-    /// A derivation as a tree; none if the edges are not a derivation from the top.
+    /// A derivation as a tree; none if the edges are no derivation.
     pub fn tree(&self, edges: &[u32]) -> Option<Tree> {
-        let below = places(self, edges);
-        let mut made: Vec<Option<Tree>> = vec![None; edges.len()];
-        for at in (0..edges.len()).rev() {
-            let tails: Option<Vec<Tree>> = below[at].iter().map(|&tail| made[tail].take()).collect();
-            let tails = tails.filter(|tails| {
-                let heads = tails.iter().map(|tree| self.heads[tree.edge as usize]);
-                heads.eq(self.tails(edges[at] as usize).iter().copied())
-            })?;
-            made[at] = Some(Tree { edge: edges[at], tails });
+        let mut open: Vec<Tree> = Vec::new();
+        for &edge in edges {
+            let wanted = self.tails(edge as usize);
+            let tails = open.split_off(open.len().checked_sub(wanted.len())?);
+            if !tails.iter().map(|tree| self.heads[tree.edge as usize]).eq(wanted.iter().copied()) {
+                return None;
+            }
+            open.push(Tree { edge, tails });
         }
-        let whole = made.iter().skip(1).all(Option::is_none);
-        made.into_iter().next().flatten().filter(|_| whole)
+        open.pop().filter(|_| open.is_empty())
     }
 
-    /// A derivation as indented lines: label, source span, score, and the target side with `[1]` for the first tail.
+    /// A derivation as indented lines, from the top: label, source span, score, and the target side with `[1]` for the
+    /// first tail.
     pub fn outline(&self, edges: &[u32]) -> String {
         let below = places(self, edges);
-        let mut depth = vec![0; edges.len()];
-        let mut lines = String::new();
-        for (at, &edge) in edges.iter().enumerate() {
-            below[at].iter().for_each(|&tail| depth[tail] = depth[at] + 1);
-            let edge = self.edge(edge as usize);
+        let (mut lines, mut open) = (String::new(), Vec::new());
+        open.extend(edges.len().checked_sub(1).map(|top| (top, 0)));
+        while let Some((at, depth)) = open.pop() {
+            open.extend(below[at].iter().rev().map(|&tail| (tail, depth + 1)));
+            let edge = self.edge(edges[at] as usize);
             let side: Vec<String> = edge.symbols.iter().map(|&symbol| self.symbol(symbol)).collect();
-            let label = self.label(edge.head);
-            let label = if label.is_empty() { "X" } else { label };
-            let (indent, (from, to)) = ("  ".repeat(depth[at]), edge.span);
+            let label = Some(self.label(edge.head)).filter(|label| !label.is_empty()).unwrap_or("X");
+            let (indent, (from, to)) = ("  ".repeat(depth), edge.span);
             writeln!(lines, "{indent}{label} {from}-{to} {:.4} {}", edge.score, side.join(" "))
                 .expect("strings take all");
         }

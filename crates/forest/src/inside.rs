@@ -75,8 +75,9 @@ impl Forest {
             let value = |edge: &usize| scores[*edge] + self.below(*edge, &inside);
             let edge = span(&starts, node).find(|edge| value(edge) == inside[node as usize])?;
             edges.push(edge as u32);
-            open.extend(self.tails(edge).iter().rev());
+            open.extend(self.tails(edge));
         }
+        edges.reverse(); // bottom up
         Some(Derivation { score, edges })
     }
 

@@ -254,8 +254,9 @@ impl Iterator for Kbest<'_> {
             edges.push(entry.edge);
             let tails = self.forest.tails(entry.edge as usize);
             let ranks = &self.ranks[entry.ranks as usize..][..tails.len()];
-            open.extend(tails.iter().copied().zip(ranks.iter().map(|&rank| rank as usize)).rev());
+            open.extend(tails.iter().copied().zip(ranks.iter().map(|&rank| rank as usize)));
         }
+        edges.reverse(); // bottom up
         Some(Derivation { score, edges })
     }
 }

@@ -3,6 +3,7 @@
 mod arrange;
 pub mod cdec;
 mod check;
+mod columns;
 mod derivation;
 mod forest;
 mod inside;
@@ -13,6 +14,7 @@ mod reach;
 #[cfg(test)]
 mod tests;
 
+pub use columns::Columns;
 pub use derivation::{Derivation, Tree};
 pub use forest::{Edge, Forest, TAIL, span};
 pub use inside::Sum;

@@ -50,8 +50,9 @@ impl Forest {
             let found = &nodes[node as usize][&part];
             edges.push(found.edge);
             let tails = self.tails(found.edge as usize).iter().copied();
-            open.extend(tails.zip(found.parts.iter().copied()).rev());
+            open.extend(tails.zip(found.parts.iter().copied()));
         }
+        edges.reverse(); // bottom up
         Some(Derivation { score, edges })
     }
 

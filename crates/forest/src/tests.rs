@@ -1,6 +1,6 @@
 //! All of it against all derivations of small random forests, one by one.
 
-use crate::{Derivation, Edge, Forest, Sum, TAIL, cdec, jsonl, span};
+use crate::{Columns, Derivation, Edge, Forest, Sum, TAIL, cdec, jsonl, span};
 use dragoman_base::Names;
 use dragoman_base::random::{Generator, below, stream};
 use std::collections::BTreeMap;
@@ -40,14 +40,18 @@ pub(crate) fn all(forest: &Forest, node: u32) -> Vec<Derivation> {
     let starts = forest.starts();
     let mut made = Vec::new();
     for edge in span(&starts, node) {
-        let mut open = vec![Derivation { score: forest.scores[edge], edges: vec![edge as u32] }];
+        let mut open = vec![Derivation { score: 0.0, edges: Vec::new() }];
         for &tail in forest.tails(edge) {
             let below = all(forest, tail);
-            let join = |above: &Derivation, below: &Derivation| Derivation {
-                score: above.score + below.score,
-                edges: [&above.edges[..], &below.edges].concat(),
+            let join = |before: &Derivation, below: &Derivation| Derivation {
+                score: before.score + below.score,
+                edges: [&before.edges[..], &below.edges].concat(),
             };
             open = open.iter().flat_map(|above| below.iter().map(move |below| join(above, below))).collect();
+        }
+        for derivation in &mut open {
+            derivation.score += forest.scores[edge];
+            derivation.edges.push(edge as u32);
         }
         made.extend(open);
     }
@@ -60,17 +64,17 @@ fn every(forest: &Forest) -> Vec<Derivation> {
 
 /// The words of a derivation by its definition.
 fn slow_text(forest: &Forest, edges: &[u32]) -> String {
-    fn node(forest: &Forest, edges: &[u32], at: &mut usize) -> Vec<String> {
-        let edge = edges[*at] as usize;
-        *at += 1;
-        let tails: Vec<Vec<String>> = forest.tails(edge).iter().map(|_| node(forest, edges, at)).collect();
+    let mut open: Vec<Vec<String>> = Vec::new();
+    for &edge in edges {
+        let tails = open.split_off(open.len() - forest.tails(edge as usize).len());
         let word = |&symbol: &u32| match symbol.checked_sub(TAIL) {
             Some(tail) => tails[tail as usize].clone(),
             None => vec![forest.words.get(symbol as usize).to_owned()],
         };
-        forest.target(edge).iter().flat_map(word).collect()
+        open.push(forest.target(edge as usize).iter().flat_map(word).collect());
     }
-    node(forest, edges, &mut 0).join(" ")
+    assert_eq!(open.len(), 1);
+    open[0].join(" ")
 }
 
 fn forests() -> impl Iterator<Item = Forest> {
@@ -92,9 +96,9 @@ fn texts_features_links_and_trees_are_those_of_the_derivation() {
                 (0..words.len()).filter(|&t| links.iter().any(|l| l.1 as usize == t)).collect();
             assert_eq!(aligned.len(), words.len());
             let tree = forest.tree(&edges).unwrap();
-            assert_eq!(tree.edge, edges[0]);
+            assert_eq!(Some(&tree.edge), edges.last());
             assert_eq!(forest.outline(&edges).lines().count(), edges.len());
-            assert!(edges.len() == 1 || forest.tree(&edges[..edges.len() - 1]).is_none());
+            assert!(edges.len() == 1 || forest.tree(&edges[1..]).is_none());
         }
     }
 }
@@ -236,7 +240,7 @@ fn any_order_is_made_right() {
         let made = mixed.arranged(top).unwrap();
         made.check().unwrap();
         let texts = |forest: &Forest| {
-            let mut all: Vec<(String, i64, Vec<(u32, u32)>)> = every(forest)
+            let mut all: Vec<_> = every(forest)
                 .iter()
                 .map(|d| (slow_text(forest, &d.edges), (d.score * 8.0) as i64, forest.links_of(&d.edges)))
                 .collect();
@@ -251,6 +255,9 @@ fn any_order_is_made_right() {
     }
 }
 
+/// What a sentence says, and what breaks the rule.
+type Break = (&'static str, fn(&mut Forest));
+
 #[test]
 fn broken_forests_are_refused() {
     let good = random(&mut stream(1, 3));
@@ -261,7 +268,6 @@ fn broken_forests_are_refused() {
         [(0, 1.0)],
     );
     edge.check().unwrap();
-    type Break = (&'static str, fn(&mut Forest));
     let breaks: [Break; 12] = [
         ("not below", |f| f.tails[0] = 1),
         ("to node", |f| f.heads[1] = 5),
@@ -324,9 +330,9 @@ fn json_lines_come_back() {
 
 fn named() -> Names {
     let mut names = Names::new();
-    ["zero", "one", "a \"two\"", "three"].iter().for_each(|name| {
+    for name in ["zero", "one", "a \"two\"", "three"] {
         names.intern(name);
-    });
+    }
     names
 }
 
@@ -412,4 +418,30 @@ fn a_forest_of_cdec_is_read() {
     assert!(
         cdec::write(&odd, &names, &[], &mut Vec::new()).unwrap_err().to_string().contains("no way to write")
     );
+}
+
+#[test]
+fn columns_come_back_and_are_checked() {
+    let all: Vec<Forest> = forests().take(60).chain([Forest::default()]).collect();
+    let columns = Columns::of(&all);
+    let again = columns.forests().unwrap();
+    let names = named();
+    for (forest, again) in all.iter().zip(&again) {
+        assert_eq!(listed(again, &names), listed(forest, &names));
+        assert_eq!((&again.scores, &again.links, &again.tags), (&forest.scores, &forest.links, &forest.tags));
+    }
+    assert_eq!(Columns::of(&again), columns);
+    for breaking in [
+        (|c| c.starts[1] += 1) as fn(&mut Columns),
+        |c| c.symbols[0] = 99,
+        |c| c.nodes[0] = -1,
+        |c| c.heads[0] = 77,
+        |c| drop(c.scores.pop()),
+        |c| drop(c.tail_starts.pop()),
+        |c| c.labels.push(0),
+    ] {
+        let mut bad = columns.clone();
+        breaking(&mut bad);
+        assert!(bad.forests().is_err());
+    }
 }

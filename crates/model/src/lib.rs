@@ -5,6 +5,7 @@
 //! which the source is covered are with the decoder that has such an order.
 
 pub mod feature;
+pub mod found;
 pub mod markup;
 mod rule;
 mod sentence;
@@ -12,7 +13,7 @@ mod sink;
 mod system;
 mod weights;
 
-pub use rule::{Applied, GAP, Origin, Rule, Symbol};
+pub use rule::{Applied, GAP, KNOWN, Origin, Rule, Symbol, top};
 pub use sentence::{Forced, Input, Sentence};
 pub use sink::{OWN, Sink};
 pub use system::{RuleTable, State, System};

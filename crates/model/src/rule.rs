@@ -9,10 +9,25 @@ pub const GAP: u32 = u32::MAX - 15;
 pub enum Origin {
     /// A rule table, by its number.
     Table(usize),
-    /// A word that no table knows.
+    /// A word that is passed through, since no table knows it, or besides its translations (number [`KNOWN`]).
     Unknown,
     /// A translation that the sentence's writer gave.
     Given,
+    /// The start symbol of a chart, by a number of [`top`].
+    Glue,
+}
+
+/// The number of a word that is passed through though a table knows it.
+pub const KNOWN: u32 = 1;
+
+/// Numbers of [`Origin::Glue`].
+pub mod top {
+    /// S -> X, with the sentence's start before it.
+    pub const FIRST: u32 = 0;
+    /// S -> S X.
+    pub const NEXT: u32 = 1;
+    /// The whole sentence, with its end behind it.
+    pub const END: u32 = 2;
 }
 
 /// A rule applied to a sentence.

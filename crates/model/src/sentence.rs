@@ -16,6 +16,10 @@ pub struct Forced {
     pub target: Vec<String>,
     /// A log probability, added to the score.
     pub log: f32,
+    /// Whether it rules out the tables' own translations of words of its span.
+    pub exclusive: bool,
+    /// Whether it is a term of a glossary, which a feature counts.
+    pub term: bool,
 }
 
 /// A sentence as it is given.
@@ -25,8 +29,6 @@ pub struct Input {
     pub words: Vec<String>,
     /// Given translations.
     pub forced: Vec<Forced>,
-    /// Whether given translations rule out the tables' own for words of their spans.
-    pub exclusive: bool,
     /// Everything before such a position is translated before anything after it.
     pub walls: Vec<usize>,
     /// Spans (from, up to) that are translated in one go.

@@ -1,10 +1,9 @@
 //! Phrase-based search: translation options, reordering, multi-stack beam, n-best lists and lattices.
 
-pub mod columns;
 pub mod coverage;
 pub mod feature;
+mod forest;
 mod future;
-mod lattice;
 mod nbest;
 mod options;
 mod prune;
@@ -12,8 +11,8 @@ pub mod search;
 mod system;
 mod translate;
 
-pub use lattice::{Lattice, Phrase};
+pub use forest::Lattice;
 pub use nbest::Nbest;
 pub use options::{Choice, Collector, Opt, Options, Span};
 pub use system::System;
-pub use translate::{Extractor, Hypothesis, Segment, Settings, Translation, search, translate};
+pub use translate::{Extractor, Settings, search, translate};

@@ -7,8 +7,8 @@ use crate::search::{Graph, Limits, Ready, Search};
 use crate::system::System;
 use dragoman_base::{Error, Names, Result};
 use dragoman_model::feature::StateFeature;
-use dragoman_model::{Input, OWN, Origin, Weights};
-use rustc_hash::FxHashMap;
+use dragoman_model::found::{Hypothesis, Lister, Segment, Translation};
+use dragoman_model::{Input, Origin, Weights};
 use std::cell::RefCell;
 
 /// What to do with a sentence.
@@ -26,52 +26,6 @@ pub struct Settings {
     pub features: bool,
     /// Whether to list them phrase by phrase, too.
     pub explain: bool,
-}
-
-/// A phrase of a hypothesis.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Segment {
-    /// Source span.
-    pub from: usize,
-    /// The source word after the last.
-    pub to: usize,
-    /// First target word.
-    pub target: usize,
-    /// The target word after the last.
-    pub target_end: usize,
-    /// Where the rule comes from.
-    pub origin: Origin,
-}
-
-/// One derivation.
-#[derive(Debug, Clone)]
-pub struct Hypothesis {
-    /// Target words between blanks.
-    pub text: String,
-    /// Model score: the product of weights and features, and the log probabilities of given translations.
-    pub score: f64,
-    /// Features that fire: dense ones by number, sparse ones by name. Numbers from [`OWN`] on are names of the list's
-    /// own.
-    pub features: Vec<(u32, f64)>,
-    /// Phrases, in order of the target.
-    pub segments: Vec<Segment>,
-    /// Word alignment (source, target), in order.
-    pub links: Vec<(u32, u32)>,
-    /// Features of each phrase, if they are wanted.
-    pub steps: Vec<Vec<(u32, f32)>>,
-}
-
-/// What became of a sentence.
-#[derive(Debug, Clone, Default)]
-pub struct Translation {
-    /// Best first; empty only if a demanded target cannot be reached.
-    pub hypotheses: Vec<Hypothesis>,
-    /// Whether time or memory was used up.
-    pub narrow: bool,
-    /// Nodes of the search graph.
-    pub nodes: usize,
-    /// Names that the system did not have.
-    pub own: Names,
 }
 
 /// Why a sentence may have no translation at all: nothing else leaves a word without an option.
@@ -121,7 +75,7 @@ pub fn translate(
     search(system, input, weights, settings, target, |ready, graph| {
         let mut extractor = Extractor::new(ready, graph);
         let hypotheses = extractor.extract(settings);
-        Translation { hypotheses, narrow: graph.narrow, nodes: graph.nodes.len(), own: extractor.own }
+        Translation { hypotheses, narrow: graph.narrow, nodes: graph.nodes.len(), own: extractor.lister.own }
     })
 }
 
@@ -129,24 +83,18 @@ pub fn translate(
 pub struct Extractor<'a> {
     ready: &'a Ready<'a>,
     graph: &'a Graph,
-    /// Features of arcs that were met.
-    known: FxHashMap<u32, Vec<(u32, f32)>>,
-    /// Names that the system lacks.
-    own: Names,
-    /// Where features stand in lists: dense ones by number, then sparse ones by name.
-    ranks: FxHashMap<u32, u32>,
+    lister: Lister,
 }
 
 impl<'a> Extractor<'a> {
     /// For one sentence.
     pub fn new(ready: &'a Ready<'a>, graph: &'a Graph) -> Self {
-        let (known, ranks) = (FxHashMap::default(), FxHashMap::default());
-        Self { ready, graph, known, own: Names::new(), ranks }
+        Self { ready, graph, lister: Lister::default() }
     }
 
     /// Names that the system lacks, as far as they were met.
     pub fn own(&self) -> &Names {
-        &self.own
+        &self.lister.own
     }
 
     /// The best hypotheses, sorted by their scores.
@@ -161,34 +109,11 @@ impl<'a> Extractor<'a> {
     /// Hypotheses from their scores and arcs, in order.
     pub fn list(&mut self, chosen: &[(f64, Vec<u32>)], settings: &Settings) -> Vec<Hypothesis> {
         if settings.features {
-            self.rank(chosen.iter().flat_map(|(_, arcs)| arcs));
+            let Self { ready, graph, lister } = self;
+            let arcs = chosen.iter().flat_map(|(_, arcs)| arcs).copied();
+            lister.rank(ready.system(), arcs, |arc, rows, own| explain(ready, graph, arc, rows, own));
         }
         chosen.iter().map(|(score, arcs)| self.hypothesis(*score, arcs, settings)).collect()
-    }
-
-    /// Orders all features of some arcs by name, so that nothing depends on how names came to their numbers.
-    fn rank<'b>(&mut self, arcs: impl Iterator<Item = &'b u32>) {
-        let mut ids: Vec<u32> = Vec::new();
-        for &arc in arcs {
-            if !self.known.contains_key(&arc) {
-                ids.extend(self.arc_features(arc).iter().map(|&(id, _)| id));
-            }
-        }
-        ids.sort_unstable();
-        ids.dedup();
-        let names = self.ready.system().names().read().expect("no panic while locked");
-        let dense = self.ready.system().dense() as u32;
-        let name = |id: u32| if id >= OWN { self.own.name(id - OWN) } else { names.name(id) };
-        let order = |id: u32| if id < dense { (id, "") } else { (dense, name(id)) };
-        ids.sort_by(|&a, &b| order(a).cmp(&order(b)));
-        let mut rank = 0;
-        let mut last = None;
-        for id in ids {
-            // A name that was filed meanwhile has two numbers.
-            rank += u32::from(last.is_some_and(|last| order(last) != order(id)));
-            last = Some(id);
-            self.ranks.insert(id, rank);
-        }
     }
 
     fn target(&self, arcs: &[u32]) -> Vec<u32> {
@@ -203,7 +128,7 @@ impl<'a> Extractor<'a> {
         let (segments, links) = self.segments(arcs);
         let mut made = Hypothesis { text, score, features: Vec::new(), segments, links, steps: Vec::new() };
         if settings.features {
-            made.features = self.features(arcs);
+            made.features = self.lister.sum(arcs.iter().copied());
             let weight = |id: u32| f64::from(self.ready.weights().weight(id));
             let weighted: f64 = made.features.iter().map(|&(id, value)| weight(id) * value).sum();
             made.score = weighted + self.given(arcs);
@@ -237,7 +162,7 @@ impl<'a> Extractor<'a> {
                         links.push((opt.from + u32::from(source), (at as u32) + u32::from(target)));
                     }
                 }
-                Origin::Unknown | Origin::Given => {
+                Origin::Unknown | Origin::Given | Origin::Glue => {
                     let all = (opt.from..opt.to).flat_map(|s| (0..size as u32).map(move |t| (s, t)));
                     links.extend(all.map(|(s, t)| (s, at as u32 + t)));
                 }
@@ -250,34 +175,14 @@ impl<'a> Extractor<'a> {
         (segments, links)
     }
 
-    /// The sum of the arcs' features, by feature.
-    fn features(&mut self, arcs: &[u32]) -> Vec<(u32, f64)> {
-        let mut all: Vec<(u32, f64)> = Vec::new();
-        for &arc in arcs {
-            let rows = self.arc_features(arc);
-            all.extend(rows.iter().map(|&(id, value)| (id, f64::from(value))));
-        }
-        // A stable sort, so that equal derivations sum in the same order.
-        let ranks = &self.ranks;
-        all.sort_by_key(|(id, _)| ranks[id]);
-        all.dedup_by(|next, kept| {
-            let same = ranks[&next.0] == ranks[&kept.0];
-            if same {
-                kept.1 += next.1;
-            }
-            same
-        });
-        all
-    }
-
     /// What fires on an arc.
     pub fn arc_features(&mut self, arc: u32) -> &[(u32, f32)] {
-        let Self { ready, graph, known, own, .. } = self;
-        known.entry(arc).or_insert_with(|| {
-            let mut rows = Vec::new();
-            let from = graph.arcs[arc as usize].from;
-            ready.explain(&graph.step(arc, ready.options()), graph.state(from), &mut rows, own);
-            rows
-        })
+        let Self { ready, graph, lister } = self;
+        lister.part(arc, |rows, own| explain(ready, graph, arc, rows, own))
     }
+}
+
+fn explain(ready: &Ready<'_>, graph: &Graph, arc: u32, rows: &mut Vec<(u32, f32)>, own: &mut Names) {
+    let from = graph.arcs[arc as usize].from;
+    ready.explain(&graph.step(arc, ready.options()), graph.state(from), rows, own);
 }

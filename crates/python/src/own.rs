@@ -101,6 +101,7 @@ impl Rules {
                 Origin::Table(table) => (table as i64, i64::from(rule.number)),
                 Origin::Unknown => (-1, -1),
                 Origin::Given => (-2, -1),
+                Origin::Glue => (-3, -1),
             };
             origins.push(origin);
             numbers.push(number);

@@ -7,7 +7,7 @@ use dragoman_base::parse_size;
 use dragoman_rules::extract::{
     Limits, Model, Options, ReorderingSmoothing, Report, Scores, Smoothing, Threshold, extract, rules_of_pair,
 };
-use dragoman_rules::{ExportOptions, ImportOptions, Table, export, gap, import, score_count};
+use dragoman_rules::{ExportOptions, Form, ImportOptions, Table, export, gap, import, score_count};
 use pyo3::prelude::*;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -18,6 +18,8 @@ type Figures = (u64, u64, u64, u64, u64, u64, u64, u64, u64, u64, u64, u64);
 type GapLimits = (usize, usize, (usize, usize), usize, bool, bool);
 /// Rules, phrases, repeated, missing and unused of each reordering table, columns.
 type Imported = (u64, u64, u64, Vec<u64>, Vec<u64>, Vec<String>);
+/// Source, target, links, count.
+type Occurrence = (String, String, Vec<(u8, u8)>, f64);
 /// Target phrase, scores, links.
 type Found = (String, Vec<f32>, Vec<(u8, u8)>);
 
@@ -80,6 +82,7 @@ pub fn rules_extract(
     gaps: Option<GapLimits>,
     least: u32,
     scores: &str,
+    filter: Vec<String>,
     longest: usize,
     models: Vec<String>,
     moses_next: bool,
@@ -102,6 +105,7 @@ pub fn rules_extract(
         gaps: gaps.map(limits),
         least,
         scores: self::scores(scores)?,
+        filter,
         longest,
         models: models.iter().map(model).collect::<PyResult<_>>()?,
         moses_next,
@@ -123,18 +127,25 @@ pub fn rules_of_sentence(
     target: Text<String>,
     links: Text<String>,
     gaps: GapLimits,
-) -> PyResult<Vec<(String, String, Vec<(u8, u8)>, f64)>> {
+) -> PyResult<Vec<Occurrence>> {
     let found = rules_of_pair(&source, &target, &links, &limits(gaps)).map_err(to_py)?;
     let pairs = |links: Vec<[u8; 2]>| links.into_iter().map(|[i, j]| (i, j)).collect();
     let text = |symbols: Vec<String>| gap::shown(symbols.iter().map(String::as_str));
     Ok(found.into_iter().map(|(s, t, l, count)| (text(s), text(t), pairs(l), count)).collect())
 }
 
-/// Turns Moses' tables into a mapped one.
+fn form(name: &str) -> PyResult<Form> {
+    Form::parse(name)
+        .ok_or_else(|| invalid(format!("expected the form phrases, moses or cdec, found `{name}`")))
+}
+
+/// Turns text tables into a mapped one.
 #[pyfunction]
+#[allow(clippy::too_many_arguments)] // one per option
 pub fn rules_import(
     py: Python<'_>,
     rules: String,
+    form: &str,
     reordering: Vec<(String, String)>,
     columns: Option<Vec<String>>,
     out: PathBuf,
@@ -142,9 +153,16 @@ pub fn rules_import(
     memory: &str,
 ) -> PyResult<Imported> {
     let memory = parse_size(memory).map_err(to_py)?;
-    let options = ImportOptions { rules, reordering, columns, out, meta, memory };
+    let form = self::form(form)?;
+    let options = ImportOptions { rules, form, reordering, columns, out, meta, memory };
     let r = threads::run(py, || import(&options)).map_err(to_py)?;
     Ok((r.rules, r.phrases, r.repeated, r.missing, r.unused, r.columns))
+}
+
+/// What the first line of a text table looks like: `phrases`, `moses` or `cdec`.
+#[pyfunction]
+pub fn rules_form(py: Python<'_>, path: &str) -> PyResult<&'static str> {
+    threads::run(py, || Form::of_file(path)).map(Form::name).map_err(to_py)
 }
 
 /// How many scores the first line of a Moses phrase table has.
@@ -212,18 +230,21 @@ impl RuleTable {
         rules.map(|rule| (text(rule), table.scores(rule).to_vec(), links(rule))).collect()
     }
 
-    /// Writes Moses' tables.
+    /// Writes text tables.
+    #[allow(clippy::too_many_arguments)] // one per option
     fn export(
         &self,
         py: Python<'_>,
         rules: Option<String>,
+        form: &str,
         columns: Vec<String>,
         counts: bool,
         reordering: Vec<(String, String)>,
         memory: &str,
     ) -> PyResult<()> {
         let memory = parse_size(memory).map_err(to_py)?;
-        let options = ExportOptions { rules, columns, counts, reordering, memory };
+        let form = self::form(form)?;
+        let options = ExportOptions { rules, form, columns, counts, reordering, memory };
         threads::run(py, || export(&self.inner, &options)).map_err(to_py)
     }
 }

@@ -7,12 +7,14 @@ mod code;
 mod export;
 pub mod extract;
 pub mod gap;
+mod grammar;
 mod import;
 mod sort;
 mod source;
 pub mod table;
 
 pub use export::{ExportOptions, export};
+pub use grammar::Form;
 pub use import::{ImportOptions, ImportReport, import, score_count};
 pub use source::RuleSource;
 pub use table::{Builder, Node, Table};

@@ -8,12 +8,13 @@ use super::moves::{Mix, draw};
 use dragoman_base::random::{Generator, below, stream, unit};
 use dragoman_base::{Error, Result};
 use dragoman_model::Weights;
+use dragoman_model::found::{Hypothesis, Translation};
 use dragoman_model::{Input, Sentence};
 use dragoman_phrase::System;
 use dragoman_phrase::feature::{Context, Stacks};
 use dragoman_phrase::search::{Arc, Graph, NONE, Node, Ready};
 use dragoman_phrase::{Collector, Options};
-use dragoman_phrase::{Extractor, Hypothesis, Settings, Translation};
+use dragoman_phrase::{Extractor, Settings};
 use rustc_hash::FxHashMap;
 use std::cell::RefCell;
 

@@ -19,7 +19,7 @@ use dragoman_phrase::coverage::{Coverages, EMPTY};
 use dragoman_phrase::feature::{Context, Stacks};
 use dragoman_phrase::search::Ready;
 use dragoman_phrase::{Choice, Collector};
-use dragoman_rules::{ImportOptions, import};
+use dragoman_rules::{Form, ImportOptions, import};
 use rustc_hash::FxHashMap;
 use std::cell::RefCell;
 use std::fmt::Write;
@@ -68,8 +68,16 @@ fn system(folder: &std::path::Path, rng: &mut Generator) -> System {
     std::fs::write(path("lm.arpa"), arpa(rng)).unwrap();
     let reordering = vec![("hier".to_owned(), path("orientations"))];
     let (rules, out) = (path("phrases"), folder.join("rules"));
-    import(ImportOptions { rules, reordering, columns: None, out, meta: String::new(), memory: 1 << 24 })
-        .unwrap();
+    import(ImportOptions {
+        rules,
+        form: Form::Phrases,
+        reordering,
+        columns: None,
+        out,
+        meta: String::new(),
+        memory: 1 << 24,
+    })
+    .unwrap();
     let parts = [
         part("scores", "TM", &[("columns", "s1"), ("group", "TM")]),
         part("lm", "LM", &[("path", &path("lm.arpa"))]),

@@ -41,6 +41,7 @@ _COMMANDS = {
     "tokenize": "corpus",
     "detokenize": "corpus",
     "truecase": "corpus",
+    "subwords": "corpus",
     "demo": "demo",
     "options": "listing",
 }

@@ -1,4 +1,4 @@
-"""`dragoman clean`, `tokenize`, `detokenize` and `truecase`: text on its way to training, and back."""
+"""`dragoman clean`, `tokenize`, `detokenize`, `truecase` and `subwords`: text on its way to training, and back."""
 
 from __future__ import annotations
 
@@ -31,10 +31,11 @@ from dragoman.cli.show import print_json, print_table
 from dragoman.errors import InputError, OptionError
 from dragoman.files import Lines, read_text, write_bytes
 from dragoman.options import made
+from dragoman.parts import Subwords, join_pieces
 from dragoman.prepared import Prepared
 from dragoman.tokenizers import BAR, make
 
-__all__ = ["clean", "detokenize", "tokenize", "truecase"]
+__all__ = ["clean", "detokenize", "subwords", "tokenize", "truecase"]
 
 _CHUNK = 1000
 
@@ -66,9 +67,7 @@ def clean(cleaning: dict[str, Any], **options: Any) -> None:
     outputs = options["out_src"], options["out_tgt"]
     inputs = bitexts(options, tuple(cleaning.get("languages", ("", ""))))
     if not cleaning.get("languages"):
-        found = corpus.resolve(inputs)
-        cleaning["languages"] = found.languages
-        for note in found.notes:
+        for note in corpus.resolve(inputs).notes:
             messages.note(note)
     with counter("pairs") as progress:
         report = corpus.clean(inputs, outputs, truecasers=truecasers, progress=progress, **cleaning)
@@ -224,3 +223,44 @@ def apply(text: str, out: str, model: str, about: dict[str, Any]) -> None:
 def undo(about: dict[str, Any]) -> None:
     """Make the first letters of sentences capitals, on tokenised standard input."""
     _filter(lambda lines: corpus.recase(lines, **about).to_list())
+
+
+@click.group()
+def subwords() -> None:
+    """Cut words into pieces that were learnt from a text, and join them again.
+
+    \b
+    dragoman subwords train --text train.sw --size 8000 --model sw.subwords
+    dragoman subwords apply --model sw.subwords < more.sw > more.pieces.sw
+    dragoman subwords undo < more.pieces.sw > more.sw
+    """
+
+
+@subwords.command("train", cls=Command)
+@text_option(several=True)
+@model_option("Where the pieces go.", required=True)
+@click.option(
+    "--size", type=click.IntRange(min=1), default=8000, show_default=True, metavar="N", help="Different pieces."
+)
+def subwords_train(text: tuple[str, ...], model: str, size: int) -> None:
+    """Learn pieces from tokenised, cased text by byte-pair encoding."""
+    Subwords.train(text, size).save(model)
+
+
+@subwords.command("apply", cls=Command)
+@_words
+@_out
+@model_option("Pieces of `dragoman subwords train`, or codes of subword-nmt.", required=True)
+def subwords_apply(text: str, out: str, model: str) -> None:
+    """Cut the words of tokenised text. With --out, this is noted beside the output, as `dragoman tokenize` does."""
+    before, pieces = _before(text, out), Subwords.load(model)
+    if before.subwords or before.compounds:
+        raise OptionError(f"{text}: has words that were cut already")
+    _filter(lambda lines: pieces.apply(lines).texts.to_list(), text, out)
+    replace(before, subwords=model).note(out)
+
+
+@subwords.command("undo", cls=Command)
+def subwords_undo() -> None:
+    """Join the pieces of words, on standard input."""
+    _filter(lambda lines: join_pieces(lines).to_list())

@@ -147,7 +147,10 @@ def _heldout(held: models.Heldout) -> None:
 @click.argument("table")
 @_OUT
 @_files("Moses reordering tables; without a name, the file name tells the model.")
-@_columns("Names of the scores.  [default: Moses' four, else s1 s2 ...]")
+@_columns("Names of the scores; of cdec's scores, those to keep.  [default: Moses' four, else s1 s2 ...; cdec's all]")
+@click.option(
+    "--phrases", is_flag=True, help="Take brackets as words, even if the first line looks like rules with gaps."
+)
 @_MEMORY
 @as_json
 def import_(
@@ -155,17 +158,20 @@ def import_(
     out: str,
     reordering: tuple[str, ...],
     columns: tuple[str, ...],
+    phrases: bool,
     sorting: dict[str, Any],
     as_json: bool,
 ) -> None:
-    """Turn Moses' tables into one that opens in milliseconds.
+    """Turn Moses' tables, or a grammar of cdec, into a table that opens in milliseconds.
 
     \b
     dragoman rules import phrase-table.gz --reordering reordering-table.gz --out rules.bin
     dragoman rules import phrase-table.gz --reordering hier=r1.gz wbe=r2.gz --out rules.bin
+    dragoman rules import rule-table.gz --out rules.bin
+    dragoman rules import grammar.gz --out rules.bin
     """
     files = _named(reordering)
-    found = tables.import_moses(table, out, reordering=files, columns=columns or None, **sorting)
+    found = tables.import_moses(table, out, reordering=files, columns=columns or None, phrases=phrases, **sorting)
     if found.repeated:
         messages.warning(f"{found.repeated} rules came twice; the first of each was kept")
     for model, missing, unused in zip(files, found.missing, found.unused, strict=True):
@@ -189,17 +195,24 @@ def _named(files: tuple[str, ...]) -> dict[str, str]:
 
 @rules.command(cls=Command)
 @click.argument("table")
-@click.option("--rules", "path", metavar="FILE", help="Where the phrase table goes.")
+@click.option("--rules", "path", metavar="FILE", help="Where the phrase table, or the grammar, goes.")
 @_files("Where reordering tables go; a table with one model needs no name.")
-@_columns("Scores of the phrase table.  [default: Moses' four]")
+@_columns("Scores of the phrase table.  [default: Moses' four; with --cdec all]")
+@click.option("--cdec", is_flag=True, help="Write a grammar of cdec.")
 @_MEMORY
 def export(
-    table: str, path: str | None, reordering: tuple[str, ...], columns: tuple[str, ...], sorting: dict[str, Any]
+    table: str,
+    path: str | None,
+    reordering: tuple[str, ...],
+    columns: tuple[str, ...],
+    cdec: bool,
+    sorting: dict[str, Any],
 ) -> None:
-    """Write Moses' tables, sorted, compressed if their names say so.
+    """Write Moses' tables, or a grammar of cdec, sorted, compressed if their names say so.
 
     \b
     dragoman rules export rules.bin --rules phrase-table.gz --reordering reordering-table.gz
+    dragoman rules export rules.bin --rules grammar.gz --cdec
     """
     if path is None and not reordering:
         raise click.UsageError("expected --rules or --reordering, found neither")
@@ -208,7 +221,7 @@ def export(
         files = {opened.models[0]: reordering[0]}
     else:
         files = _named(reordering)
-    opened.export(path, columns=columns or None, reordering=files, **sorting)
+    opened.export(path, columns=columns or None, reordering=files, cdec=cdec, **sorting)
 
 
 @rules.command(cls=Command)

@@ -28,6 +28,8 @@ from dragoman.files import read_parallel, write_bytes, write_text
 from dragoman.looks import Looks, look
 from dragoman.model import MANIFEST, REPORT, WEIGHTS, Model, Part, file_hash, seal
 from dragoman.options import check, flat, group, made, option, plain
+from dragoman.parts import Compounds
+from dragoman.prepared import LEARNT
 from dragoman.training.steps import Made, Step, Workshop
 
 __all__ = ["STEPS", "Options", "Step", "Trained", "train"]
@@ -40,17 +42,22 @@ _MAXENT_CLASSES = 50
 _FIRST, _SAMPLE = 10_000, 2_000
 """Pairs at the beginning of a text, and how many of them are looked at."""
 _SOURCE, _TARGET, _LINKS = "clean.source", "clean.target", "links"
-_CASES = ("source.cases", "target.cases")
+_SUFFIXES = {"truecaser": "cases", "compounds": "parts", "subwords": "pieces"}
+"""How the files with what was learnt from both sides end: source.cases, target.cases."""
+_MANY_PIECES = 4
+"""Most pieces, for each of the most words of a sentence."""
 
 
-_AUTO = corpus.Options(tokenizer="auto", case="auto")
+_AUTO = corpus.Options(tokenizer="auto", case="auto", compounds="auto")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options(Seeded, Sorting):
     """How a model is trained: the options of all steps. `Options.of` takes them by their names in the whole."""
 
-    corpus: corpus.Options = group(corpus.Options, defaults={"tokenizer": "auto", "case": "auto"}, section="Text")
+    corpus: corpus.Options = group(
+        corpus.Options, defaults={"tokenizer": "auto", "case": "auto", "compounds": "auto"}, section="Text"
+    )
     alignments: str | None = option(
         None,
         help="Word links (0-0 1-2) from elsewhere, for the lines of the bitext. Nothing is cleaned then, so that lines "
@@ -265,13 +272,30 @@ def _planned(inputs: Sequence[Files | Bitext], o: Options) -> _Plan:
         return seen[0], seen[1]
 
     before = corpus.before(found.inputs)
-    # Links are for the words that are there.
-    cleaning = replace(o.corpus, languages=found.languages, tokenized=o.corpus.tokenized or bool(o.alignments))
+    tokenized = o.corpus.tokenized or bool(o.alignments)  # links are for the words that are there
+    cleaning = replace(o.corpus, languages=corpus.spoken(found, before), tokenized=tokenized)
     settled = corpus.settle(cleaning, before, looks)
-    text = {} if o.alignments and before is None else dict(settled.text)
-    if text.get("case") == "truecase":
-        text["truecasers"] = list(_CASES)
+    text = {} if o.alignments and before is None else {**settled.text, **_files_of_text(settled)}
     return _Plan(found, settled, before is not None, text, _doubts(settled, before is not None, looks(), found))
+
+
+def _files_of_text(settled: corpus.Settled) -> dict[str, list[str]]:
+    """The names of the files in the model with what was, or will be, learnt from the text."""
+    o, (one, other) = settled.options, settled.sides
+    there = {
+        "truecaser": (one.case == "truecase", other.case == "truecase"),
+        "compounds": (bool(one.compounds) or o.compounds != "none", False),
+        "subwords": (bool(one.subwords or o.pieces[0]), bool(other.subwords or o.pieces[1])),
+    }
+    return {
+        LEARNT[kind]: [_learnt(kind, side) if has else "" for side, has in enumerate(sides)]
+        for kind, sides in there.items()
+        if any(sides)
+    }
+
+
+def _learnt(kind: str, side: int) -> str:
+    return f"{('source', 'target')[side]}.{_SUFFIXES[kind]}"
 
 
 def _doubts(settled: corpus.Settled, prepared: bool, looks: tuple[Looks, Looks], found: Resolved) -> list[str]:
@@ -315,8 +339,9 @@ def _tell(plan: _Plan, say: Say | None) -> None:
 
 def _hashes(plan: _Plan, o: Options) -> dict[str, str]:
     """The hash of every file that is read."""
-    cases = [side.truecaser for side in plan.settled.sides if side.truecaser]
-    more = [*o.corpus.exclude, *o.lm_text, *([o.alignments] if o.alignments else []), *cases]
+    learnt = [file for side in plan.settled.sides for file in side.files.values()]
+    links = [o.alignments] if o.alignments else []
+    more = [*o.corpus.exclude, *o.lm_text, *o.grammar.filter, *links, *learnt]
     inputs = {}
     for path in map(Path, [*plan.found.paths, *more]):
         if not path.is_file():
@@ -391,9 +416,9 @@ class _Run:
         return self.work / _SOURCE, self.work / _TARGET
 
     def _clean(self) -> Made:
-        cases = self._cases()
+        learnt = self._learnt_before()
         if self.options.alignments:
-            return cases, {}
+            return learnt, {}
         count = 0
 
         def tick(pairs: int) -> None:
@@ -401,20 +426,21 @@ class _Run:
             count += pairs
             self.progress("clean", count, 0)
 
-        models = (self.work / _CASES[0], self.work / _CASES[1])
-        settled = self.plan.settled
-        report, _ = corpus.run_cleaning(self.plan.found, self._sides, settled, truecasers=models, progress=tick)
-        if settled.options.case == "truecase":
-            cases = list(_CASES)
-        return [_SOURCE, _TARGET, *cases], report.to_dict()
+        def place(kind: str, side: int) -> str:
+            learnt.append(_learnt(kind, side))
+            return str(self.work / _learnt(kind, side))
 
-    def _cases(self) -> list[str]:
-        """The truecasers of text that was truecased before go into the model."""
-        made = [(name, side.truecaser) for name, side in zip(_CASES, self.plan.settled.sides, strict=True)]
-        for name, file in made:
-            if file:
-                shutil.copyfile(file, self.work / name)
-        return [name for name, file in made if file]
+        report, _ = corpus.run_cleaning(self.plan.found, self._sides, self.plan.settled, place, progress=tick)
+        return [_SOURCE, _TARGET, *learnt], report.to_dict()
+
+    def _learnt_before(self) -> list[str]:
+        """What was learnt when the text was prepared goes into the model."""
+        names = []
+        for side, prepared in enumerate(self.plan.settled.sides):
+            for kind, file in prepared.files.items():
+                names.append(_learnt(kind, side))
+                shutil.copyfile(file, self.work / names[-1])
+        return names
 
     def _align(self) -> Made:
         o = self.options
@@ -440,7 +466,6 @@ class _Run:
         # The counts of maxent are hier's, whose columns the table has then, too.
         out = _COUNTS if "maxent" in o.reordering else "rules"
         models = [*dict.fromkeys(model if model != "maxent" else "hier" for model in o.reordering)]
-        longest = 250 if o.alignments else o.corpus.max_words
         if o.system == grammars.SYSTEM:
             out = "rules"
             report = grammars.extract(
@@ -448,7 +473,7 @@ class _Run:
                 self.work / _LINKS,
                 self.work / out,
                 o.grammar,
-                max_words=longest,
+                max_words=self._most_words,
                 smoothing=o.rules.smoothing,
                 top=o.rules.top,
                 memory=o.memory,
@@ -459,7 +484,7 @@ class _Run:
                 self.work / _LINKS,
                 self.work / out,
                 o.rules,
-                max_words=longest,
+                max_words=self._most_words,
                 reordering=models,
                 orientation_counts=out == _COUNTS,
                 memory=o.memory,
@@ -467,7 +492,27 @@ class _Run:
         if not report.rules:
             first = self.plan.found.paths[0]
             raise InputError(f"{first}: no rule could be extracted from this text", first)
-        return [out], asdict(report)
+        return [out, *self._parts(out)], asdict(report)
+
+    @property
+    def _most_words(self) -> int:
+        """Of sentences that rules are extracted from; those that are too long have been dropped before."""
+        if self.options.alignments:
+            return 250
+        cut = any(side.files.keys() - {"truecaser"} for side in self.plan.settled.sides)
+        o = self.options.corpus
+        return o.max_words * (_MANY_PIECES if cut or any(o.pieces) or o.compounds == "all" else 1)
+
+    def _parts(self, table: str) -> list[str]:
+        """The words that unknown compounds are split into: those that have a rule of their own."""
+        o = self.options.corpus
+        if o.compounds != "unknown":
+            return []
+        known = rules.Table(self.work / table)
+        counts = Compounds.count([self._sides[0]])
+        name = _learnt("compounds", 0)
+        o.splitter([(word, count) for word, count in counts if known.lookup(word)]).save(self.work / name)
+        return [name]
 
     def _lm(self) -> Made:
         o = self.options

@@ -192,6 +192,8 @@ pub struct Compact<'a> {
     edges: &'a [u8],
     starts: &'a [u8],
     widths: Widths,
+    /// Numbers of nodes and edges: what lies beyond them is read by nobody.
+    counts: (usize, usize),
 }
 
 impl<'a> Compact<'a> {
@@ -204,15 +206,21 @@ impl<'a> Compact<'a> {
         edges: usize,
     ) -> Option<Self> {
         let [unigrams, books, nodes, packed] = sections;
-        let order = (starts.len() / 4).checked_sub(1)?;
+        let order = (starts.len() / 4).checked_sub(1).filter(|&order| order > 0)?;
         let count = word(starts, order) as usize;
+        if !(1..=16).contains(&bits) || edges > packed.len().saturating_mul(8) {
+            return None;
+        }
+        // The empty context is the only one of its length; orders of nodes are found by these bounds.
+        let bounds: Vec<u32> = (0..=order).map(|i| word(starts, i)).collect();
+        let sound = bounds[0] == 0 && bounds[1] == 1 && bounds.is_sorted();
         let widths = Widths::new(bits, words, count, edges);
-        let fits = (1..=16).contains(&bits)
+        let fits = sound
             && unigrams.len() == words * 8
             && books.len() == ((order - 1) * 2 * 4) << bits
             && nodes.len() == (count + 1) * widths.per_node() / 8 + 9
             && packed.len() == edges * widths.per_edge() / 8 + 9;
-        fits.then_some(Self { unigrams, books, nodes, edges: packed, starts, widths })
+        fits.then_some(Self { unigrams, books, nodes, edges: packed, starts, widths, counts: (count, edges) })
     }
 
     fn order_after(&self, node: u32) -> usize {
@@ -242,22 +250,65 @@ impl<'a> Compact<'a> {
         None
     }
 
+    /// Places that edges have.
+    pub fn places(&self) -> usize {
+        let nodes = word(self.starts, self.starts.len() / 4 - 1) as usize;
+        self.first_edge(nodes)
+    }
+
+    /// Where the edges of a node begin.
+    fn first_edge(&self, node: usize) -> usize {
+        let Widths { code, node: node_bits, edge, .. } = self.widths;
+        unpack(self.nodes, node * self.widths.per_node() + code + node_bits, edge) as usize
+    }
+
+    /// Word and next node of the edge at a place.
+    fn target(&self, place: usize) -> (u32, u32) {
+        let Widths { code, word, node, .. } = self.widths;
+        let at = place * self.widths.per_edge();
+        (unpack(self.edges, at, word), unpack(self.edges, at + word + code, node))
+    }
+
+    /// Word and next node of every edge of a node.
+    pub fn each(&self, node: u32) -> impl Iterator<Item = (u32, u32)> + '_ {
+        (self.first_edge(node as usize)..self.first_edge(node as usize + 1)).map(|place| self.target(place))
+    }
+
+    /// Back-off weight and suffix of a node.
+    pub fn fall(&self, node: u32) -> (f32, u32) {
+        let at = node as usize * self.widths.per_node();
+        let (orders, order) = (self.starts.len() / 4 - 2, self.order_after(node));
+        let suffix = unpack(self.nodes, at + self.widths.code, self.widths.node);
+        if order < 2 {
+            return (0.0, suffix);
+        }
+        (self.value(orders + order - 2, unpack(self.nodes, at, self.widths.code)), suffix)
+    }
+
+    /// The place of an edge.
+    pub fn edge(&self, node: u32, word: u32) -> Option<usize> {
+        let (from, to) = (self.first_edge(node as usize), self.first_edge(node as usize + 1));
+        self.search(from, to, word).map(|at| at / self.widths.per_edge())
+    }
+
     /// Natural log probability of `word` after `node`, the next node, and the node the probability belongs to.
     pub fn step(&self, mut node: u32, word: u32) -> (f32, u32, u32) {
         let Widths { code, word: word_bits, node: node_bits, edge } = self.widths;
         let orders = self.starts.len() / 4 - 2;
         let mut sum = 0.0;
-        while node != ROOT {
+        while node != ROOT && (node as usize) < self.counts.0 {
             let at = node as usize * self.widths.per_node();
             let from = unpack(self.nodes, at + code + node_bits, edge) as usize;
             let to = unpack(self.nodes, at + self.widths.per_node() + code + node_bits, edge) as usize;
+            let to = to.min(self.counts.1);
             let order = self.order_after(node);
             if let Some(at) = self.search(from, to, word) {
                 let probability = self.value(order - 2, unpack(self.edges, at + word_bits, code));
                 return (sum + probability, unpack(self.edges, at + word_bits + code, node_bits), node);
             }
             sum += self.value(orders + order - 2, unpack(self.nodes, at, code));
-            node = unpack(self.nodes, at + code, node_bits);
+            let suffix = unpack(self.nodes, at + code, node_bits);
+            node = if suffix < node { suffix } else { ROOT };
         }
         let at = word as usize * 2;
         (sum + f32::from_bits(super::word(self.unigrams, at)), super::word(self.unigrams, at + 1), ROOT)

@@ -68,6 +68,10 @@ pub const KINDS: &[(&str, Build)] = &[
     ("word-penalty", penalty::words),
     ("phrase-penalty", penalty::phrases),
     ("unknown-penalty", penalty::unknown),
+    ("pass-through", penalty::passed),
+    ("glue", penalty::glue),
+    ("arity", penalty::arity),
+    ("glossary", penalty::glossary),
 ];
 
 /// All kinds of sparse sets that serve every decoder.

@@ -1,21 +1,25 @@
 //! The language model.
 
 use super::chunks::Chunks;
-use super::{Builder, Context, Part, Prepared, StateFeature, get_u32};
+use super::language_joined::InChart;
+use super::{Builder, Context, Joined, Part, Prepared, StateFeature, get_u32};
 use crate::rule::{GAP, Origin, Rule};
 use crate::sentence::Sentence;
 use crate::sink::Sink;
 use dragoman_base::{Error, Result};
+use dragoman_lm::edges::Extended;
 use dragoman_lm::{EOS, Model, State};
 use std::cell::RefCell;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, OnceLock};
 
 struct Language {
     model: Arc<Model>,
     feature: u32,
     /// The model's id for each word of the system's vocabulary.
     ids: Vec<u32>,
+    /// What a chart needs besides; made when it is first asked for.
+    extended: OnceLock<Extended>,
     /// By table and rule, the bits of what [`Language::alone`] says, 0 until it is first asked: the rules of frequent
     /// phrases are many, and they come again with every sentence.
     known: Vec<Chunks<AtomicU32>>,
@@ -29,14 +33,15 @@ impl Language {
 
     /// Log probability of words when nothing is known of what stands before them, nor in gaps between them.
     fn alone(&self, sentence: &Sentence<'_>, words: &[u32]) -> f32 {
-        let mut state = self.model.empty();
+        let model = self.model.as_used();
+        let mut state = model.empty();
         let mut sum = 0.0;
         for &word in words {
             if word >= GAP {
-                state = self.model.empty();
+                state = model.empty();
                 continue;
             }
-            let (log, next) = self.model.score(&state, self.id(sentence, word));
+            let (log, next) = model.score(&state, self.id(sentence, word));
             sum += log;
             state = next;
         }
@@ -67,12 +72,13 @@ impl StateFeature for Language {
         let mut words = Vec::with_capacity(2 * count);
         let mut starts = Vec::with_capacity(count + 1);
         starts.push(0);
+        let model = self.model.in_use();
         for rule in 0..count as u32 {
-            let mut state = self.model.empty();
+            let mut state = model.empty();
             let from = words.len();
             for &word in context.rules.rule(rule).target {
                 let id = self.id(context.sentence, word);
-                let (log, next) = self.model.score(&state, id);
+                let (log, next) = model.score(&state, id);
                 words.push(Word { id, alone: next, log, rest: 0.0 });
                 state = next;
             }
@@ -84,7 +90,14 @@ impl StateFeature for Language {
             starts.push(words.len() as u32);
         }
         let memo = RefCell::new(Memo::new((context.sentence.len() * context.memory).min(MOST)));
-        Box::new(Ready { model: &self.model, feature: self.feature, words, starts, memo })
+        Box::new(Ready { model, feature: self.feature, words, starts, memo })
+    }
+
+    fn joined<'a>(&'a self, context: Context<'a>) -> Option<(Box<dyn Joined + 'a>, usize)> {
+        let extended = self.extended.get_or_init(|| Extended::new(&self.model));
+        let id = |word: u32| self.id(context.sentence, word);
+        let ready = InChart::new(&self.model, extended, self.feature, context, id);
+        Some((Box::new(ready), InChart::BYTES))
     }
 }
 
@@ -217,7 +230,7 @@ pub fn language(part: &Part, to: &mut Builder) -> Result<()> {
     let feature = to.dense(&part.name)?;
     let ids = to.vocabulary().texts().iter().map(|word| model.word(word)).collect();
     let known = to.tables().iter().map(|_| Chunks::new(1)).collect();
-    to.add_state(Language { model, feature, ids, known });
+    to.add_state(Language { model, feature, ids, extended: OnceLock::new(), known });
     Ok(())
 }
 

@@ -5,7 +5,9 @@
 
 pub mod build;
 mod chunks;
+pub mod joined;
 mod language;
+mod language_joined;
 pub mod own;
 mod penalty;
 mod reference;
@@ -13,6 +15,7 @@ mod scores;
 pub mod sparse;
 
 pub use build::{Builder, Kinds, Part};
+pub use joined::Joined;
 pub use reference::Reference;
 
 use crate::rule::{Applied, Rule};
@@ -54,6 +57,12 @@ pub trait StateFeature: Send + Sync {
 
     /// Gets ready for a sentence: whatever can be computed once for each rule that applies.
     fn prepare<'a>(&'a self, context: Context<'a>) -> Box<dyn Prepared + 'a>;
+
+    /// Gets ready for a sentence in a chart, and says how many bytes a state has there; none if it needs to know what
+    /// came before.
+    fn joined<'a>(&'a self, _context: Context<'a>) -> Option<(Box<dyn Joined + 'a>, usize)> {
+        None
+    }
 }
 
 /// A state feature, ready for one sentence, in the hands of one thread.

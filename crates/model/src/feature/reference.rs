@@ -1,6 +1,6 @@
 //! Constrained decoding: only derivations of one given target survive.
 
-use super::{Context, Prepared, StateFeature, get_u32, put_u32};
+use super::{Context, Joined, Prepared, StateFeature, get_u32, put_u32};
 use crate::rule::{Applied, GAP, Rule};
 use crate::sentence::Sentence;
 use crate::sink::Sink;
@@ -35,6 +35,55 @@ impl StateFeature for Reference {
 
     fn prepare<'a>(&'a self, context: Context<'a>) -> Box<dyn Prepared + 'a> {
         Box::new(Ready { reference: self, sentence: context.sentence, rules: context.rules })
+    }
+
+    fn joined<'a>(&'a self, context: Context<'a>) -> Option<(Box<dyn Joined + 'a>, usize)> {
+        let ready = Ready { reference: self, sentence: context.sentence, rules: context.rules };
+        Some((Box::new(ready), 8))
+    }
+}
+
+impl Reference {
+    /// The first place of some words of the target, given as places of their parts.
+    fn find(&self, words: &[usize]) -> Option<usize> {
+        let same = |at: usize| words.iter().zip(at..).all(|(&a, b)| self.words[a] == self.words[b]);
+        (0..(self.words.len() + 1).checked_sub(words.len())?).find(|&at| same(at))
+    }
+}
+
+/// A state is where the words first are in the target, and how many.
+impl Joined for Ready<'_> {
+    fn start(&self, _: &mut [u8]) {}
+
+    fn join(&self, rule: u32, tails: [&[u8]; 2], next: &mut [u8], out: &mut Sink<'_>) {
+        let (mut words, known) = (Vec::new(), &self.reference.words);
+        for &symbol in self.rules.rule(rule).target {
+            if let Some(gap) = symbol.checked_sub(GAP) {
+                let tail = tails[gap as usize];
+                let from = get_u32(tail, 0) as usize;
+                words.extend(from..from + get_u32(tail, 4) as usize);
+            } else {
+                let text = self.sentence.target_text(symbol);
+                words.extend(known.iter().position(|word| word == text));
+            }
+        }
+        let whole = self.rules.rule(rule).words().all(|word| {
+            let text = self.sentence.target_text(word);
+            known.iter().any(|word| word == text)
+        });
+        match self.reference.find(&words).filter(|_| whole) {
+            Some(at) => {
+                put_u32(next, 0, if words.is_empty() { 0 } else { at as u32 });
+                put_u32(next, 4, words.len() as u32);
+            }
+            None => out.forbid(),
+        }
+    }
+
+    fn finish(&self, state: &[u8], out: &mut Sink<'_>) {
+        if get_u32(state, 4) as usize != self.reference.words.len() {
+            out.forbid();
+        }
     }
 }
 

@@ -9,7 +9,7 @@ use dragoman_base::Names;
 use dragoman_base::random::{Generator, below, stream};
 use dragoman_model::feature::Part;
 use dragoman_model::{Input, OWN, Origin, Sink, Weights};
-use dragoman_rules::{ImportOptions, import};
+use dragoman_rules::{Form, ImportOptions, import};
 use rustc_hash::FxHashMap;
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -32,8 +32,15 @@ fn system(folder: &std::path::Path, rng: &mut Generator) -> System {
     }
     std::fs::write(path("phrases"), rules).unwrap();
     let (rules, out) = (path("phrases"), folder.join("rules"));
-    let options =
-        ImportOptions { rules, reordering: vec![], columns: None, out, meta: String::new(), memory: 1 << 24 };
+    let options = ImportOptions {
+        rules,
+        form: Form::Phrases,
+        reordering: vec![],
+        columns: None,
+        out,
+        meta: String::new(),
+        memory: 1 << 24,
+    };
     import(options).unwrap();
     let part = |kind: &str| Part { kind: kind.to_owned(), name: kind.to_owned(), options: vec![] };
     System::open(&[path("rules")], &["pt", "al", "tb", "lo"].map(part)).unwrap()

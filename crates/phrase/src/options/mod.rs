@@ -250,7 +250,7 @@ impl<'a> Collector<'a> {
     fn open(&self, from: usize, to: usize) -> bool {
         let input = self.sentence.input;
         self.sentence.spans(from, to)
-            && !(input.exclusive && input.forced.iter().any(|f| f.from < to && from < f.to))
+            && !input.forced.iter().any(|f| f.exclusive && f.from < to && from < f.to)
     }
 
     fn add_rules(&mut self, number: usize, rules: std::ops::Range<u32>, from: usize, to: usize) {

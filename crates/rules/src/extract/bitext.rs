@@ -13,6 +13,8 @@ pub struct Chunk {
     pub target: Vec<u32>,
     /// Source and target position, in order and without repetition within a pair.
     pub links: Vec<[u16; 2]>,
+    /// The source words by their ids in the input that rules are extracted for, if there is one.
+    pub asked: Vec<u32>,
     pub pairs: Vec<Pair>,
 }
 
@@ -30,13 +32,21 @@ pub struct Sentence<'a> {
     pub source: &'a [u32],
     pub target: &'a [u32],
     pub links: &'a [[u16; 2]],
+    /// The source words in the input that rules are extracted for; empty without one.
+    pub asked: &'a [u32],
 }
 
 impl Chunk {
     /// Sentence pair `pair` of this chunk.
     pub fn sentence(&self, pair: &Pair) -> Sentence<'_> {
         let Pair { source, target, links } = pair.clone();
-        Sentence { source: &self.source[source], target: &self.target[target], links: &self.links[links] }
+        let asked = self.asked.get(source.clone()).unwrap_or_default();
+        Sentence {
+            source: &self.source[source],
+            target: &self.target[target],
+            links: &self.links[links],
+            asked,
+        }
     }
 }
 

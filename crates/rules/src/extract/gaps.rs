@@ -6,6 +6,7 @@
 
 use super::bitext::Sentence;
 use super::blocks::{Blocks, Shape, Span};
+use super::filter::GAP;
 use crate::gap;
 use rustc_hash::FxHashMap;
 
@@ -238,6 +239,13 @@ fn symbols(
         }
     }
     offsets
+}
+
+/// The source side of an occurrence as the input that rules are extracted for knows its words.
+pub fn pattern(sentence: Sentence<'_>, found: &Found, out: &mut Vec<u32>) {
+    let mut gaps = [((0, 0), GAP); gap::MOST];
+    gaps.iter_mut().zip(found.gaps()).for_each(|(place, cut)| place.0 = cut.source);
+    symbols(sentence.asked, found.span.source, &gaps[..found.count], out);
 }
 
 impl Written {

@@ -11,7 +11,8 @@ use crate::code::{
 use crate::gap;
 use crate::sort::{Sorted, Sorter};
 use dragoman_base::scratch::Spool;
-use dragoman_base::{Error, Result};
+use dragoman_base::{Error, Result, hash};
+use rustc_hash::FxHashSet;
 
 /// Counts of counts that are kept, as in Moses.
 pub const COUNTS_OF_COUNTS: usize = 10;
@@ -28,6 +29,8 @@ pub struct Counting {
     pub gaps: Option<bool>,
     /// Occurrences that a rule with gaps must have.
     pub least: u32,
+    /// Whether only some rules are counted, so that others will count for target sides.
+    pub filtered: bool,
 }
 
 impl Counting {
@@ -161,6 +164,26 @@ struct Gatherer {
     rules: Vec<Rule>,
     used: usize,
     record: Vec<u8>,
+    targets: Targets,
+}
+
+/// Hashes of target sides, whichever gap stands where.
+pub type Targets = FxHashSet<u64>;
+
+/// Appends the key of a target side: which gap stands where does not matter for how often it was seen, as in Moses.
+pub fn put_target(record: &mut Vec<u8>, target: &[u8], gaps: bool) {
+    put_alike(record, target, if gaps { gap::MOST as u32 } else { 0 });
+}
+
+/// Appends a record for the target side alone, of occurrences that are no rules of the table, behind its length.
+pub fn put_other(bytes: &mut Vec<u8>, key: &[u8], count: u64) {
+    let from = bytes.len();
+    bytes.extend([0, 0]);
+    bytes.extend_from_slice(key);
+    bytes.extend(DROPPED.to_be_bytes());
+    put_number(bytes, count);
+    let length = (bytes.len() - from - 2) as u16;
+    bytes[from..from + 2].copy_from_slice(&length.to_le_bytes());
 }
 
 impl Gatherer {
@@ -216,8 +239,10 @@ impl Gatherer {
                 first = false;
             }
             self.record.clear();
-            // Which gap stands where does not matter for how often a target side was seen, as in Moses.
-            put_alike(&mut self.record, &rule.target, if gaps { gap::MOST as u32 } else { 0 });
+            put_target(&mut self.record, &rule.target, gaps);
+            if self.counting.filtered {
+                self.targets.insert(hash::text(&self.record));
+            }
             self.record.extend(if kept { self.totals.rules } else { DROPPED }.to_be_bytes());
             put_number(&mut self.record, rule.count);
             rule.orientations.iter().for_each(|&n| put_number(&mut self.record, n));
@@ -268,17 +293,20 @@ fn put_links(bytes: &mut Vec<u8>, links: &[u8]) {
     bytes.extend_from_slice(links);
 }
 
-/// Gathers sorted occurrences to rules: a spool of rules, and the rules by target phrase.
+/// Gathers sorted occurrences to rules: a spool of rules, the rules by target phrase and, if there will be more, which
+/// targets there are.
 pub fn gather(
     mut sorted: Sorted,
     counting: Counting,
     spool: Spool,
     by_target: Sorter,
-) -> Result<(Totals, Spool, Sorted)> {
+) -> Result<(Totals, Spool, Sorter, Targets)> {
     let width = 6 * counting.models;
     let totals = Totals { orientations: vec![0; width], ..Totals::default() };
     let (source, rules, record) = (Vec::new(), Vec::new(), Vec::new());
-    let mut gatherer = Gatherer { spool, by_target, totals, counting, width, source, rules, used: 0, record };
+    let targets = Targets::default();
+    let mut gatherer =
+        Gatherer { spool, by_target, totals, counting, width, source, rules, used: 0, record, targets };
     while let Some(record) = sorted.next()? {
         let first = phrase_length(record);
         let both = first + phrase_length(&record[first..]);
@@ -294,7 +322,7 @@ pub fn gather(
     }
     gatherer.flush()?;
     drop(sorted);
-    Ok((gatherer.totals, gatherer.spool, gatherer.by_target.finish()?))
+    Ok((gatherer.totals, gatherer.spool, gatherer.by_target, gatherer.targets))
 }
 
 /// Gives each rule the totals of its target phrase: count, number of rules, orientation counts, and what `extra`

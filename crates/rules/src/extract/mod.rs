@@ -6,10 +6,12 @@
 
 mod bitext;
 mod blocks;
+mod filter;
 mod finish;
 mod gaps;
 mod gather;
 mod lexical;
+mod passes;
 mod score;
 mod significance;
 
@@ -19,16 +21,13 @@ pub use score::{ReorderingSmoothing, Scores, Smoothing, orientations};
 pub use significance::Threshold;
 
 use crate::gap;
-use crate::sort::{Sorted, Sorter};
-use bitext::{Chunk, Reader, Sentence};
-use blocks::{Blocks, Shape};
+use crate::sort::Sorter;
 use dragoman_base::scratch::{Scratch, Spool};
 use dragoman_base::{Error, Names, Result};
+use filter::Filter;
 use gaps::{Cutter, Written};
 use gather::Counting;
-use lexical::Lexicon;
-use rayon::prelude::*;
-use significance::{Corpus, Test};
+use significance::Test;
 use std::path::PathBuf;
 
 /// The longest phrase that can be extracted.
@@ -57,6 +56,8 @@ pub struct Options {
     pub least: u32,
     /// Which scores rules with gaps have.
     pub scores: Scores,
+    /// Texts that the rules with gaps are for: only those that some line can match. Empty for all.
+    pub filter: Vec<String>,
     /// Words of the longest sentence that is used.
     pub longest: usize,
     /// Reordering models.
@@ -83,7 +84,7 @@ pub struct Options {
 impl Options {
     fn counting(&self) -> Counting {
         let gaps = self.gaps.as_ref().map(|limits| limits.fractional);
-        Counting { models: self.models.len(), gaps, least: self.least }
+        Counting { models: self.models.len(), gaps, least: self.least, filtered: !self.filter.is_empty() }
     }
 }
 
@@ -138,6 +139,8 @@ fn check(options: &Options) -> Result<()> {
     }
     if let Some(limits) = &options.gaps {
         check_gaps(options, limits)?;
+    } else if !options.filter.is_empty() {
+        return bad("extraction for a given input is for rules with gaps".to_owned());
     }
     let repeated = (1..options.models.len()).any(|i| options.models[..i].contains(&options.models[i]));
     if repeated { bad("a reordering model was named twice".to_owned()) } else { Ok(()) }
@@ -159,102 +162,12 @@ fn check_gaps(options: &Options, limits: &Limits) -> Result<()> {
     if options.scores == Scores::Cdec && (limits.fractional || options.smoothing != Smoothing::None) {
         return bad("cdec's scores are made of whole counts, without smoothing".to_owned());
     }
-    Ok(())
-}
-
-/// Adds the records of all rules with gaps of a sentence pair.
-fn gapped(sentence: Sentence<'_>, limits: &Limits, work: &mut (Cutter, Written), bytes: &mut Vec<u8>) {
-    let (cutter, written) = work;
-    let (found, starts) = cutter.rules(sentence, limits);
-    for each in found {
-        written.set(sentence, each, starts);
-        let links = written.links.iter().copied();
-        gather::put_occurrence(bytes, &written.source, &written.target, links, each.shared);
-    }
-}
-
-/// Adds the records of all phrase pairs of a sentence pair.
-fn occurrences(sentence: Sentence<'_>, shape: &Shape, blocks: &mut Blocks, bytes: &mut Vec<u8>) {
-    if sentence.links.is_empty() {
-        return;
-    }
-    blocks.load(sentence, shape);
-    blocks.phrases(shape.length, |span| {
-        let (source, target) = (span.source, span.target);
-        let mut code = 0;
-        for (i, &model) in shape.models.iter().enumerate() {
-            for (side, orientation) in blocks.orient(span, model, shape.moses).into_iter().enumerate() {
-                code |= (orientation as u32) << (4 * i + 2 * side);
-            }
-        }
-        let links = &sentence.links[blocks.starts[source.0]..blocks.starts[source.1 + 1]];
-        let links = links.iter().map(|&[i, j]| ((i - source.0 as u16) << 4 | (j - target.0 as u16)) as u8);
-        let words = (&sentence.source[source.0..=source.1], &sentence.target[target.0..=target.1]);
-        gather::put_occurrence(bytes, words.0, words.1, links, code);
-    });
-}
-
-/// What reading leaves behind besides the occurrences.
-struct Read {
-    reader: Reader,
-    lexicon: Lexicon,
-    corpora: Option<(Corpus, Corpus)>,
-}
-
-impl Read {
-    /// Counts what has to be counted in order, and reads on.
-    fn next(&mut self, chunk: Option<&Chunk>) -> Result<Option<Chunk>> {
-        for sentence in chunk.iter().flat_map(|chunk| chunk.pairs.iter().map(|pair| chunk.sentence(pair))) {
-            self.lexicon.add(sentence);
-            if let Some((source, target)) = &mut self.corpora {
-                source.push(sentence.source)?;
-                target.push(sentence.target)?;
-            }
-        }
-        self.reader.chunk()
-    }
-}
-
-/// Sentence pairs that one task extracts from: fewer where each has many rules.
-const BLOCK: usize = 256;
-const BLOCK_OF_GAPS: usize = 32;
-/// Blocks that wait for the sorter, for each thread.
-const WAITING: usize = 4;
-
-/// Reads the files; phrase pairs go to the sorter. The next chunk is read while phrases come out of this one.
-fn read(options: &Options, mut sorter: Sorter) -> Result<(Read, Sorted)> {
-    let shape = Shape { length: options.length, models: options.models.clone(), moses: options.moses_next };
-    let corpora = options.significance.map(|_| (Corpus::default(), Corpus::default()));
-    let lexicon =
-        if options.gaps.is_some() { Lexicon::new((1, gap::MOST as u32)) } else { Lexicon::default() };
-    let mut read = Read { reader: Reader::open(options)?, lexicon, corpora };
-    let block = if options.gaps.is_some() { BLOCK_OF_GAPS } else { BLOCK };
-    let wave = block * WAITING * rayon::current_num_threads();
-    let mut current = read.next(None)?;
-    while let Some(chunk) = current {
-        let work = |pairs: &[bitext::Pair]| {
-            let (mut blocks, mut cutting, mut bytes) = (Blocks::default(), Default::default(), Vec::new());
-            for sentence in pairs.iter().map(|pair| chunk.sentence(pair)) {
-                match &options.gaps {
-                    Some(limits) => gapped(sentence, limits, &mut cutting, &mut bytes),
-                    None => occurrences(sentence, &shape, &mut blocks, &mut bytes),
-                }
-            }
-            bytes
-        };
-        let (next, pushed) = rayon::join(
-            || read.next(Some(&chunk)),
-            || {
-                chunk.pairs.chunks(wave).try_for_each(|wave| {
-                    let found: Vec<Vec<u8>> = wave.par_chunks(block).map(work).collect();
-                    found.iter().try_for_each(|bytes| sorter.push_all(bytes))
-                })
-            },
+    if !options.filter.is_empty() && options.smoothing != Smoothing::None {
+        return bad(
+            "smoothing needs the counts of all rules, and a filter leaves most of them out".to_owned()
         );
-        pushed?;
-        current = next?;
     }
-    Ok((read, sorter.finish()?))
+    Ok(())
 }
 
 /// A rule of one sentence pair: source, target and links, and its count.
@@ -282,14 +195,22 @@ pub fn extract(options: &Options) -> Result<Report> {
     check(options)?;
     let scratch = Scratch::beside(&options.out);
     let (models, counting) = (options.models.len(), options.counting());
-    let (read, sorted) = read(options, Sorter::new(&scratch, options.memory / 2))?;
+    let filter = Filter::for_rules(options)?;
+    let sorter = Sorter::new(&scratch, options.memory / 2);
+    let (read, sorted) = passes::first(options, filter.as_ref(), sorter)?;
     let reader = read.reader;
     let mut report = reader.report.clone();
     if let Some((prefix, ending)) = &options.lexical {
         read.lexicon.write(prefix, ending, &reader.source_names, &reader.target_names)?;
     }
     let by_target = Sorter::new(&scratch, options.memory / 4);
-    let (totals, spool, by_target) = gather::gather(sorted, counting, Spool::new(&scratch)?, by_target)?;
+    let (totals, spool, mut by_target, targets) =
+        gather::gather(sorted, counting, Spool::new(&scratch)?, by_target)?;
+    if let (Some(filter), Some(limits)) = (&filter, &options.gaps) {
+        passes::second(options, (limits, filter, &targets), &mut by_target)?;
+    }
+    drop(targets);
+    let by_target = by_target.finish()?;
     let test = match (options.significance, read.corpora) {
         (Some(threshold), Some((source, target))) => {
             Some(Test::new(source, target, options.length, threshold))

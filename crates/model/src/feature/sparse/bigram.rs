@@ -4,8 +4,9 @@ use super::filed::{Absorb, Filed, Layers, Listed};
 use super::local::Firing;
 use super::pair::push_pair;
 use super::{Common, LocalSet, View, exact_word, push_word};
+use crate::feature::joined::{EDGE, Ends, Joined, Meeting};
 use crate::feature::{Builder, Context, Part, Prepared, StateFeature, get_u32, put_u32};
-use crate::rule::{Origin, Symbol};
+use crate::rule::{Origin, Rule, Symbol};
 use crate::sentence::Sentence;
 use crate::sink::Sink;
 use crate::weights::Weights;
@@ -28,7 +29,7 @@ impl LocalSet for Inside {
 }
 
 /// The sentence's ends as words.
-const END: u32 = u32::MAX;
+const END: u32 = EDGE;
 
 /// Names of pairs of words that the vocabulary knows.
 type Pairs = FxHashMap<u64, u32>;
@@ -66,6 +67,19 @@ impl Junction {
         if text == end { Some(END) } else { self.vocabulary.get(&exact_word(text)?) }
     }
 
+    fn ready<'a>(&'a self, context: Context<'a>) -> Ready<'a> {
+        Ready {
+            set: self,
+            sentence: context.sentence,
+            weights: context.weights,
+            known: self.vocabulary.len() as u32,
+            ends: Vec::new(),
+            pairs: self.pairs(context.weights),
+            inner: FxHashMap::default(),
+            listed: RefCell::default(),
+        }
+    }
+
     fn name(&self, sentence: &Sentence<'_>, left: u32, right: u32) -> String {
         let mut name = self.common.prefix.clone();
         push_end(&mut name, sentence, left, '^');
@@ -88,27 +102,27 @@ impl StateFeature for Junction {
     }
 
     fn prepare<'a>(&'a self, context: Context<'a>) -> Box<dyn Prepared + 'a> {
-        let known = self.vocabulary.len() as u32;
         let rules = (0..context.rules.len() as u32).map(|number| context.rules.rule(number));
+        let mut made = self.ready(context);
         let ends = rules.clone().map(|rule| rule.target.first().copied().zip(rule.target.last().copied()));
-        let ends = ends.collect();
-        let mut made = Ready {
-            set: self,
-            sentence: context.sentence,
-            weights: context.weights,
-            known,
-            ends,
-            pairs: self.pairs(context.weights),
-            inner: FxHashMap::default(),
-            listed: RefCell::default(),
-        };
+        made.ends = ends.collect();
         for (number, rule) in (0..).zip(rules) {
-            if rule.target.len() > 1 && !matches!(rule.origin, Origin::Table(_)) {
+            if rule.target.len() > 1 && !has_names(&rule) {
                 made.inner.insert(number, rule.target.to_vec());
             }
         }
         Box::new(made)
     }
+
+    fn joined<'a>(&'a self, context: Context<'a>) -> Option<(Box<dyn Joined + 'a>, usize)> {
+        let ready = Ends::new(self.ready(context), context.rules, has_names);
+        Some((Box::new(ready), Ends::<Ready<'_>>::BYTES))
+    }
+}
+
+/// Whether pairs inside a rule are [`Inside`]'s.
+fn has_names(rule: &Rule<'_>) -> bool {
+    matches!(rule.origin, Origin::Table(_))
 }
 
 struct Ready<'a> {
@@ -161,6 +175,12 @@ impl Ready<'_> {
         see(listed
             .entry(pair(left, right))
             .or_insert_with(|| Listed::new(&self.set.common, &self.set.name(self.sentence, left, right))))
+    }
+}
+
+impl Meeting for Ready<'_> {
+    fn meet(&self, left: u32, right: u32, out: &mut Sink<'_>) {
+        Ready::meet(self, left, right, out);
     }
 }
 

@@ -1,4 +1,4 @@
-//! Passes of MIRA over lattices.
+//! Passes of MIRA over forests.
 
 use super::pool::{Path, Pool};
 use crate::mira::{Around, Chosen, Context, Oracle, Rules, Unit, lesson};
@@ -23,7 +23,7 @@ impl Run {
     /// Goes on with a learner, as [`crate::mira::learner`] makes it.
     pub fn new((rules, unit): (Rules, Unit), learner: Learner, around: Around, width: usize) -> Result<Self> {
         if let Oracle::Local(_) = rules.oracle {
-            return Err(Error::Invalid("a lattice has no local oracle: expected hope or mb".into()));
+            return Err(Error::Invalid("a forest has no local oracle: expected hope or mb".into()));
         }
         let met = (Context::nothing(width), Context::nothing(width));
         Ok(Self { rules, unit, learner, around, met, differing: 0 })

@@ -1,41 +1,45 @@
-//! Lattices on disk: little-endian numbers, packed as the name says; names of features, not their numbers.
+//! Forests on disk: little-endian numbers, compressed as the name says; names of features, not their numbers.
 
-use super::plain::Plain;
+use super::kept::{Features, Kept};
 use dragoman_base::io::{Output, open};
 use dragoman_base::{Error, Names, Result, Texts};
+use dragoman_forest::Forest;
 use std::collections::HashMap;
 use std::io::Read;
 
-const MAGIC: &[u8] = b"dragoman lattices 1\n";
+const MAGIC: &[u8] = b"dragoman forests 1\n";
 
-/// Writes lattices with the numbers of their sentences.
-pub fn write(path: &str, names: &Names, lattices: &[(usize, &Plain)]) -> Result<()> {
-    let mut used: Vec<u32> = lattices.iter().flat_map(|(_, plain)| plain.columns.iter().copied()).collect();
+/// Writes forests with the numbers of their sentences.
+pub fn write(path: &str, names: &Names, forests: &[(usize, &Kept)]) -> Result<()> {
+    let columns = forests.iter().flat_map(|(_, kept)| kept.features.columns.iter().copied());
+    let mut used: Vec<u32> = columns.collect();
     used.sort_unstable();
     used.dedup();
     let places: HashMap<u32, u32> = used.iter().enumerate().map(|(at, &id)| (id, at as u32)).collect();
     let mut out = Output::create(path)?;
     out.write(MAGIC)?;
     texts(&mut out, &used.iter().map(|&id| names.name(id)).collect())?;
-    numbers(&mut out, &[lattices.len() as u32])?;
-    for (sentence, plain) in lattices {
-        numbers(&mut out, &[*sentence as u32, plain.nodes])?;
-        let columns: Vec<u32> = plain.columns.iter().map(|column| places[column]).collect();
+    numbers(&mut out, &[forests.len() as u32])?;
+    for (sentence, Kept { forest, features }) in forests {
+        numbers(&mut out, &[*sentence as u32, forest.nodes])?;
+        let columns: Vec<u32> = features.columns.iter().map(|column| places[column]).collect();
         let lists = [
-            &plain.tails,
-            &plain.heads,
-            &plain.phrases,
-            &plain.shapes,
-            &plain.shape_starts,
+            &forest.heads,
+            &forest.tail_starts,
+            &forest.tails,
+            &forest.symbol_starts,
+            &forest.symbols,
+            &features.shapes,
+            &features.shape_starts,
             &columns,
-            &plain.value_starts,
+            &features.value_starts,
         ];
         for list in lists {
             numbers(&mut out, list)?;
         }
-        let bits: Vec<u32> = plain.values.iter().map(|value| value.to_bits()).collect();
+        let bits: Vec<u32> = features.values.iter().map(|value| value.to_bits()).collect();
         numbers(&mut out, &bits)?;
-        texts(&mut out, &plain.texts)?;
+        texts(&mut out, &forest.words)?;
     }
     out.finish()
 }
@@ -53,15 +57,13 @@ fn texts(out: &mut Output, list: &Texts) -> Result<()> {
 }
 
 /// Reads what [`write`] wrote; features get the numbers of `names`, which grows as need be.
-pub fn read(path: &str, names: &mut Names) -> Result<Vec<(usize, Plain)>> {
+pub fn read(path: &str, names: &mut Names) -> Result<Vec<(usize, Kept)>> {
     let mut bytes = Vec::new();
     open(path)?.read_to_end(&mut bytes).map_err(|source| Error::Io { path: path.to_owned(), source })?;
     let broken =
-        || Error::Damaged { path: path.to_owned(), line: 1, what: "no lattices, or not whole".into() };
+        || Error::Damaged { path: path.to_owned(), line: 1, what: "no forests, or not whole".into() };
     let mut rest = Bytes { left: bytes.strip_prefix(MAGIC).ok_or_else(broken)? };
-    let all = rest.all(names).ok_or_else(broken)?;
-    all.iter().try_for_each(|(_, plain)| plain.check()).map_err(|_| broken())?;
-    Ok(all)
+    rest.all(names).ok_or_else(broken)
 }
 
 struct Bytes<'b> {
@@ -69,34 +71,29 @@ struct Bytes<'b> {
 }
 
 impl Bytes<'_> {
-    fn all(&mut self, names: &mut Names) -> Option<Vec<(usize, Plain)>> {
+    fn all(&mut self, names: &mut Names) -> Option<Vec<(usize, Kept)>> {
         let known: Vec<u32> = self.texts()?.iter().map(|name| names.intern(name)).collect();
         let &[count] = &self.numbers()?[..] else { return None };
-        (0..count).map(|_| self.plain(&known)).collect()
+        (0..count).map(|_| self.kept(&known)).collect()
     }
 
-    fn plain(&mut self, known: &[u32]) -> Option<(usize, Plain)> {
+    fn kept(&mut self, known: &[u32]) -> Option<(usize, Kept)> {
         let &[sentence, nodes] = &self.numbers()?[..] else { return None };
-        let (tails, heads, phrases) = (self.numbers()?, self.numbers()?, self.numbers()?);
-        let (shapes, shape_starts) = (self.numbers()?, self.numbers()?);
+        let mut forest = Forest { nodes, heads: self.numbers()?, ..Forest::default() };
+        (forest.tail_starts, forest.tails) = (self.numbers()?, self.numbers()?);
+        (forest.symbol_starts, forest.symbols) = (self.numbers()?, self.numbers()?);
+        let mut features = Features { shapes: self.numbers()?, ..Features::default() };
+        features.shape_starts = self.numbers()?;
         let columns = self.numbers()?.into_iter().map(|place| known.get(place as usize).copied());
-        let columns = columns.collect::<Option<_>>()?;
-        let value_starts = self.numbers()?;
-        let values = self.numbers()?.into_iter().map(f32::from_bits).collect();
-        let texts = self.texts()?;
-        let plain = Plain {
-            nodes,
-            tails,
-            heads,
-            phrases,
-            texts,
-            shapes,
-            shape_starts,
-            columns,
-            value_starts,
-            values,
-        };
-        Some((sentence as usize, plain))
+        features.columns = columns.collect::<Option<_>>()?;
+        features.value_starts = self.numbers()?;
+        features.values = self.numbers()?.into_iter().map(f32::from_bits).collect();
+        forest.words = self.texts()?;
+        // The columns that are not kept, so that the rules of a forest can be checked.
+        let edges = forest.heads.len();
+        (forest.scores, forest.spans, forest.tags) = (vec![0.0; edges], vec![(0, 0); edges], vec![0; edges]);
+        (forest.rows.starts, forest.link_starts) = (vec![0; edges + 1], vec![0; edges + 1]);
+        Kept::of(forest, features).ok().map(|kept| (sentence as usize, kept))
     }
 
     fn take(&mut self, size: usize) -> Option<&[u8]> {
@@ -132,7 +129,7 @@ impl Bytes<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lattice::plain::Builder;
+    use dragoman_forest::{Edge, TAIL};
 
     #[test]
     fn what_is_read_is_what_was_written() {
@@ -143,17 +140,19 @@ mod tests {
         for name in ["LM", "unused", "PT:a>b"] {
             names.intern(name);
         }
-        let mut builder = Builder::new(3);
-        builder.add((0, 1), "a b", &[0, 2], &[-1.5, 1.0]);
-        builder.add((0, 2), "", &[0], &[-0.25]);
-        builder.add((1, 2), "a b", &[0, 2], &[0.1, 2.0]);
-        let (one, none) = (builder.finish().unwrap(), Builder::new(0).finish().unwrap());
+        let mut forest = Forest { nodes: 2, words: ["a", "b"].into_iter().collect(), ..Forest::default() };
+        forest.add(Edge { head: 0, symbols: &[0, 1], ..Edge::default() }, [(0, -1.5), (2, 1.0)]);
+        forest.add(Edge { head: 1, ..Edge::default() }, [(0, -0.25)]);
+        let edge = Edge { head: 1, tails: &[0, 0], symbols: &[TAIL + 1, 1, TAIL], ..Edge::default() };
+        forest.add(edge, [(0, 0.1), (2, 2.0)]);
+        let (one, none) = (Kept::new(forest).unwrap(), Kept::new(Forest::default()).unwrap());
+        assert_eq!(one.features.shape_starts, [0, 2, 3]);
         write(path, &names, &[(4, &one), (9, &none)]).unwrap();
         assert_eq!(read(path, &mut names).unwrap(), [(4, one.clone()), (9, none)]);
         let mut others = Names::new();
         others.intern("PT:a>b");
         let found = &read(path, &mut others).unwrap()[0].1;
-        assert_eq!((found.features(0), others.len()), ((&[1, 0][..], &[-1.5, 1.0][..]), 2));
+        assert_eq!((found.features.row(0), others.len()), ((&[1, 0][..], &[-1.5, 1.0][..]), 2));
         let plain = path.replace(".zst", "");
         write(&plain, &names, &[(4, &one)]).unwrap();
         let bytes = std::fs::read(&plain).unwrap();

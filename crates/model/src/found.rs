@@ -1,11 +1,137 @@
-//! Translations of many sentences in columns, with all features numbered as the system has them.
+//! What decoders found: derivations of sentences, and all of them in columns, with features numbered as the system has them.
 
-use crate::lattice::Lattice;
+use crate::rule::Origin;
+use crate::sentence::Input;
+use crate::sink::OWN;
 use crate::system::System;
-use crate::translate::{Hypothesis, Segment, Translation};
-use dragoman_base::Texts;
 use dragoman_base::sparse::Rows;
-use dragoman_model::{Input, OWN, Origin};
+use dragoman_base::{Names, Texts};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// A phrase of a hypothesis.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Segment {
+    /// Source span.
+    pub from: usize,
+    /// The source word after the last.
+    pub to: usize,
+    /// First target word.
+    pub target: usize,
+    /// The target word after the last.
+    pub target_end: usize,
+    /// Where the rule comes from.
+    pub origin: Origin,
+}
+
+/// One derivation.
+#[derive(Debug, Clone)]
+pub struct Hypothesis {
+    /// Target words between blanks.
+    pub text: String,
+    /// Model score: the product of weights and features, and the log probabilities of given translations.
+    pub score: f64,
+    /// Features that fire: dense ones by number, sparse ones by name. Numbers from [`OWN`] on are names of the list's
+    /// own.
+    pub features: Vec<(u32, f64)>,
+    /// Phrases, in order of the target.
+    pub segments: Vec<Segment>,
+    /// Word alignment (source, target), in order.
+    pub links: Vec<(u32, u32)>,
+    /// Features of each phrase, if they are wanted.
+    pub steps: Vec<Vec<(u32, f32)>>,
+}
+
+/// What became of a sentence.
+#[derive(Debug, Clone, Default)]
+pub struct Translation {
+    /// Best first; empty only if a demanded target cannot be reached.
+    pub hypotheses: Vec<Hypothesis>,
+    /// Whether time or memory was used up.
+    pub narrow: bool,
+    /// Nodes of the search graph.
+    pub nodes: usize,
+    /// Names that the system did not have.
+    pub own: Names,
+}
+
+/// Features of the parts of derivations, as lists want them: dense ones by number, then sparse ones by name.
+///
+/// A part is an arc of a lattice or an edge of a forest, by its number; its features are asked for once.
+#[derive(Debug, Default)]
+pub struct Lister {
+    /// Features of parts that were met.
+    known: FxHashMap<u32, Vec<(u32, f32)>>,
+    /// Names that the system lacks.
+    pub own: Names,
+    /// Where features stand in lists.
+    ranks: FxHashMap<u32, u32>,
+}
+
+impl Lister {
+    /// What fires on a part, which `explain` says.
+    pub fn part(
+        &mut self,
+        part: u32,
+        explain: impl FnOnce(&mut Vec<(u32, f32)>, &mut Names),
+    ) -> &[(u32, f32)] {
+        let Self { known, own, .. } = self;
+        known.entry(part).or_insert_with(|| {
+            let mut rows = Vec::new();
+            explain(&mut rows, own);
+            rows
+        })
+    }
+
+    /// Orders all features of some parts by name, so that nothing depends on how names came to their numbers.
+    pub fn rank(
+        &mut self,
+        system: &System,
+        parts: impl Iterator<Item = u32>,
+        mut explain: impl FnMut(u32, &mut Vec<(u32, f32)>, &mut Names),
+    ) {
+        let (mut ids, mut seen): (Vec<u32>, FxHashSet<u32>) = (Vec::new(), FxHashSet::default());
+        for part in parts {
+            if seen.insert(part) {
+                let rows = self.part(part, |rows, own| explain(part, rows, own));
+                ids.extend(rows.iter().map(|&(id, _)| id));
+            }
+        }
+        ids.sort_unstable();
+        ids.dedup();
+        let names = system.names().read().expect("no panic while locked");
+        let dense = system.dense() as u32;
+        let name = |id: u32| if id >= OWN { self.own.name(id - OWN) } else { names.name(id) };
+        let order = |id: u32| if id < dense { (id, "") } else { (dense, name(id)) };
+        ids.sort_by(|&a, &b| order(a).cmp(&order(b)));
+        let mut rank = 0;
+        let mut last = None;
+        for id in ids {
+            // A name that was filed meanwhile has two numbers.
+            rank += u32::from(last.is_some_and(|last| order(last) != order(id)));
+            last = Some(id);
+            self.ranks.insert(id, rank);
+        }
+    }
+
+    /// The sum of the features of some parts, which were ranked, by feature.
+    pub fn sum(&self, parts: impl Iterator<Item = u32>) -> Vec<(u32, f64)> {
+        let mut all: Vec<(u32, f64)> = Vec::new();
+        for part in parts {
+            all.extend(self.known[&part].iter().map(|&(id, value)| (id, f64::from(value))));
+        }
+        // A stable sort, so that equal derivations sum in the same order.
+        let ranks = &self.ranks;
+        all.sort_by_key(|(id, _)| ranks[id]);
+        all.dedup_by(|next, kept| {
+            let same = ranks[&next.0] == ranks[&kept.0];
+            if same {
+                kept.1 += next.1;
+            }
+            same
+        });
+        all
+    }
+}
 
 /// How features are numbered outside of a list: dense features first, names of the list's own as they were filed.
 #[derive(Debug, Clone, Copy)]
@@ -123,6 +249,8 @@ pub struct Explained {
     pub origin: Origin,
     /// What fires.
     pub features: Vec<(u32, f32)>,
+    /// Rules around it, in a tree.
+    pub depth: usize,
 }
 
 /// A derivation phrase by phrase; its features must have been listed that way.
@@ -135,86 +263,14 @@ pub fn explained(input: &Input, best: &Hypothesis, filing: Filing<'_>) -> Vec<Ex
         target: words[segment.target..segment.target_end].join(" "),
         origin: segment.origin,
         features: filing.rows(features),
+        depth: 0,
     };
     best.segments.iter().zip(&best.steps).map(step).collect()
-}
-
-/// Lattices of some sentences: the arcs of lattice s from `starts[s]` up to `starts[s + 1]`, in order of their heads.
-/// All final nodes of a lattice are one, the last.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Lattices {
-    /// Number of nodes of each; 0 if it has no translation.
-    pub nodes: Vec<i64>,
-    /// Where the arcs of each start, and where the last ones end.
-    pub starts: Vec<i64>,
-    /// Node that each arc leaves.
-    pub tails: Vec<u32>,
-    /// Node that it reaches.
-    pub heads: Vec<u32>,
-    /// Its target words, between blanks.
-    pub texts: Texts,
-    /// Its features.
-    pub rows: Rows,
-}
-
-impl Default for Lattices {
-    fn default() -> Self {
-        let (nodes, tails, heads) = (Vec::new(), Vec::new(), Vec::new());
-        Self { nodes, starts: vec![0], tails, heads, texts: Texts::new(), rows: Rows::default() }
-    }
-}
-
-impl Lattices {
-    /// All of them, in order of the sentences, so that names get the same numbers however many threads there are.
-    pub fn of(lattices: &[Lattice], system: &System) -> Self {
-        let mut made = Self::default();
-        for lattice in lattices {
-            let own = system.file(&lattice.own);
-            made.push(lattice, Filing { dense: system.dense(), own: &own });
-        }
-        made
-    }
-
-    /// Adds the lattice of a sentence.
-    pub fn push(&mut self, lattice: &Lattice, filing: Filing<'_>) {
-        let (number, count) = numbers(lattice);
-        let mut arcs: Vec<usize> = (0..lattice.arcs.len()).collect();
-        arcs.sort_by_key(|&arc| number[lattice.arcs[arc].to as usize]);
-        for arc in arcs {
-            let arc = &lattice.arcs[arc];
-            self.tails.push(number[arc.from as usize]);
-            self.heads.push(number[arc.to as usize]);
-            self.texts.push(&arc.text);
-            for &(id, value) in &arc.features {
-                self.rows.push(filing.number(id), f64::from(value));
-            }
-            self.rows.end_row();
-        }
-        self.nodes.push(i64::from(count));
-        self.starts.push(self.tails.len() as i64);
-    }
-}
-
-/// New numbers for the nodes, with all final ones as the last, and how many there are.
-fn numbers(lattice: &Lattice) -> (Vec<u32>, u32) {
-    let mut number = vec![0; lattice.nodes];
-    let mut ends = vec![false; lattice.nodes];
-    lattice.finals.iter().for_each(|&end| ends[end as usize] = true);
-    let mut next = 0;
-    for node in (0..lattice.nodes).filter(|&node| !ends[node]) {
-        number[node] = next;
-        next += 1;
-    }
-    lattice.finals.iter().for_each(|&end| number[end as usize] = next);
-    (number, if lattice.finals.is_empty() { 0 } else { next + 1 })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lattice::Phrase;
-    use proptest::prelude::*;
-    use std::collections::BTreeSet;
 
     fn hypothesis(text: &str, score: f64, features: &[(u32, f64)]) -> Hypothesis {
         let segments = [(0, 1, 1, 2, Origin::Table(0)), (1, 3, 0, 1, Origin::Unknown)];
@@ -268,80 +324,5 @@ mod tests {
         assert_eq!((steps[1].source.as_str(), steps[1].target.as_str()), ("y z", "b"));
         assert_eq!(steps[0].features, [(0, 0.5), (8, 2.0)]);
         assert_eq!((steps[1].origin, &steps[1].features[..]), (Origin::Unknown, &[(4, -1.0)][..]));
-    }
-
-    fn arc(from: u32, to: u32, text: &str, features: &[(u32, f32)]) -> Phrase {
-        Phrase { from, to, text: text.to_owned(), span: (0, 1), score: 0.0, features: features.to_vec() }
-    }
-
-    #[test]
-    fn a_lattice_without_an_end_has_no_node() {
-        let mut made = Lattices::default();
-        made.push(&Lattice { nodes: 1, ..Lattice::default() }, Filing { dense: 0, own: &[] });
-        assert_eq!((made.nodes, made.starts), (vec![0], vec![0, 0]));
-    }
-
-    /// Texts of all paths with their features by number.
-    fn paths(
-        arcs: &[Phrase],
-        node: u32,
-        finals: &[u32],
-        number: &dyn Fn(u32) -> u32,
-    ) -> Vec<(String, String)> {
-        let mut found = Vec::new();
-        if finals.contains(&node) {
-            found.push((String::new(), String::new()));
-        }
-        for arc in arcs.iter().filter(|arc| arc.from == node) {
-            let features: Vec<_> = arc.features.iter().map(|&(id, value)| (number(id), value)).collect();
-            for (text, more) in paths(arcs, arc.to, finals, number) {
-                found.push((format!("{} {text}", arc.text), format!("{features:?}{more}")));
-            }
-        }
-        found.sort();
-        found
-    }
-
-    proptest! {
-        /// Columns have the same paths as the lattice, heads in order, and one end.
-        #[test]
-        fn columns_have_the_same_paths(
-            nodes in 2usize..7,
-            ends in prop::collection::vec((any::<prop::sample::Index>(), any::<prop::sample::Index>(), 0u32..3), 0..12),
-            finals in prop::collection::btree_set(1usize..7, 1..3),
-        ) {
-            let finals: Vec<u32> = finals.into_iter().filter(|&end| end < nodes).map(|end| end as u32).collect();
-            let own = [11, 12, 13];
-            // Final nodes have no way out, as in a search: all source words are covered.
-            let arcs: Vec<Phrase> = ends
-                .iter()
-                .enumerate()
-                .map(|(i, (a, b, id))| {
-                    let from = a.index(nodes - 1);
-                    let to = from + 1 + b.index(nodes - 1 - from);
-                    arc(from as u32, to as u32, &format!("w{i}"), &[(*id, i as f32), (OWN + id, 1.0)])
-                })
-                .filter(|arc| !finals.contains(&arc.from))
-                .collect();
-            let lattice = Lattice { nodes, finals: finals.clone(), arcs: arcs.clone(), ..Lattice::default() };
-            let filing = Filing { dense: 3, own: &own };
-            let mut made = Lattices::default();
-            made.push(&lattice, filing);
-            prop_assert!(made.heads.windows(2).all(|pair| pair[0] <= pair[1]));
-            prop_assert!(made.tails.iter().zip(&made.heads).all(|(tail, head)| tail < head));
-            let again: Vec<Phrase> = (0..made.texts.len())
-                .map(|i| {
-                    let (columns, values) = made.rows.row(i);
-                    let features: Vec<_> =
-                        columns.iter().zip(values).map(|(&id, &value)| (id, value as f32)).collect();
-                    arc(made.tails[i], made.heads[i], made.texts.get(i), &features)
-                })
-                .collect();
-            let end: Vec<u32> = (made.nodes[0] > 0).then(|| made.nodes[0] as u32 - 1).into_iter().collect();
-            let want = paths(&arcs, 0, &finals, &|id| filing.number(id));
-            prop_assert_eq!(paths(&again, 0, &end, &|id| id), want);
-            let distinct: BTreeSet<&str> = made.texts.iter().collect();
-            prop_assert_eq!(distinct.len(), arcs.len());
-        }
     }
 }
