@@ -1,7 +1,7 @@
 """A chart decoder that tries everything: all derivations of a sentence, each scored from scratch. For tests only.
 
-Written from the definitions (METHODS 3.4; Chiang 2007), with plain lists and recursion. It shares no code with the native
-search; only the language model's sentence scores come from the package, which are checked elsewhere.
+Written from the definitions (Chiang 2007), with plain lists and recursion. It shares no code with the native search;
+only the language model's sentence scores come from the package, which are checked elsewhere.
 """
 
 from __future__ import annotations
@@ -160,10 +160,19 @@ class _Slow:
         features = dict(zip(self.system.names, rule.scores, strict=True)) | {"Words": -float(own), "Rules": 1.0}
         if gaps:
             features["Gaps"] = float(len(gaps))
+        features[f"shape:{_shape(rule.source)}>{_shape(rule.target)}"] = 1.0
+        for place, symbol in zip(places, rule.source, strict=True):
+            if isinstance(symbol, str) and place > start:
+                _add(features, f"path:{self.words[place - 1]}>{symbol}", 1.0)
         links = [(places[s], t) for s, t in rule.links]
         for below in itertools.product(*(self.span(a, b) for a, b in gaps)):
             made = Made(tuple(map(str, rule.target)), features)
             yield _joined(rule.target, below, made, (start, end), links)
+
+
+def _shape(side: Side) -> str:
+    kinds = ["w" if isinstance(symbol, str) else f"^{symbol + 1}" for symbol in side]
+    return "_".join(kind for kind, _ in itertools.groupby(kinds))
 
 
 def _joined(

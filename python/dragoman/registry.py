@@ -58,6 +58,8 @@ TABLE: dict[str, dict[str, Any]] = {
         "wp": "dragoman.features:WordPairs",
         "ins": "dragoman.features:Insertions",
         "tb": "dragoman.features:TargetBigrams",
+        "shape": "dragoman.features:Shapes",
+        "path": "dragoman.features:SourcePaths",
         "pb": "dragoman.features:PhraseBoundaries",
         "bin": "dragoman.features:Bins",
         "sparse-hrm": "dragoman.features:SparseHrm",

@@ -8,19 +8,20 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from tests import slow_chart
+from tests.slow_chart import Made, Rule, System, Wishes
 
 from dragoman import lm, model, rules
 from dragoman.decoder import Constraints, Decoder, Search
 from dragoman.errors import OptionError
 from dragoman.model import Part
 from dragoman.types import Candidates, Texts, Weights
-from tests import slow_chart
-from tests.slow_chart import Made, Rule, System, Wishes
 
 SOURCE, TARGET = ("a", "b", "c"), ("A", "B", "C")
 WEIGHTS = {
     "TM[0]": 0.4, "TM[1]": 0.3, "LM": 0.6, "Words": -0.3, "Rules": 0.1, "Unknown": 0.02, "PassThrough": -0.4,
     "Glue": -0.3, "Gaps": 0.25, "tb:A>B": 0.7, "tb:^>C": -0.5, "tb:B>$": 0.4, "tb:a>A": 0.9,
+    "shape:w_^1>^1_w": 0.3, "shape:w>w": -0.2, "path:a>b": 0.8, "path:b>c": -0.6, "path:d>a": 0.5,
 }  # fmt: skip
 EVERYTHING = {"pop_limit": 0, "cell_limit": 0, "table_limit": 0}
 
@@ -75,9 +76,15 @@ def build(folder: Path, grammar: Sequence[Rule], order: int) -> model.Model:
         Part("glue", "Glue"),
         Part("arity", "Gaps"),
         Part("tb", "tb"),
+        Part("shape", "shape"),
+        Part("path", "path"),
     ]
     return model.seal(
-        folder, tables=["rules"], parts=parts, initial={n: w for n, w in WEIGHTS.items() if ":" not in n}, system="hiero"
+        folder,
+        tables=["rules"],
+        parts=parts,
+        initial={n: w for n, w in WEIGHTS.items() if ":" not in n},
+        system="hiero",
     )
 
 

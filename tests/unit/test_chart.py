@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 
 import dragoman
-from dragoman.translator import Translator, load
 from dragoman.decoder import Constraints, Decoder, DecoderSource, Search
 from dragoman.decoder.sampling import Sampling, sampled
 from dragoman.errors import OptionError
 from dragoman.model import Model
 from dragoman.training import train
+from dragoman.translator import Translator, load
 from dragoman.types import Texts, Weights
 from dragoman.user_features import Options, Sparse
 

@@ -46,7 +46,7 @@ def test_the_model_says_what_it_is(pair: tuple[Path, Path], tmp_path: Path) -> N
     kinds = [part.kind for part in opened.parts]
     assert kinds == ["scores", "lm", "word-penalty", "phrase-penalty", "unknown-penalty", "glue", "pass-through"]
     assert {"Glue", "PassThrough", "RulePenalty", "p(e|f)", "log-count"} <= set(opened.weights.to_dict())
-    assert dict(opened.search) == {"pop_limit": 200, "cell_limit": 200, "span_limit": 20, "table_limit": 20}
+    assert dict(opened.search) == {"pop_limit": 600, "cell_limit": 200, "span_limit": 20, "table_limit": 20}
     assert not {"reordering", "max_phrase_length", "maxent_c"} & set(opened.made["options"])
     table = Table(tmp_path / "m" / "rules")
     assert table.meta["system"] == "hiero"

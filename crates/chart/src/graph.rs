@@ -66,6 +66,12 @@ impl Graph {
         f64::from(score) - below(tails[0]) - below(tails[1])
     }
 
+    /// The source span of an edge's head. Edges of a node are neighbours, and nodes are in order.
+    pub fn span_of(&self, edge: u32) -> (u32, u32) {
+        let after = self.nodes.partition_point(|node| node.edges == NONE || node.edges <= edge);
+        self.spans[after - 1]
+    }
+
     /// Bytes in use.
     pub fn bytes(&self) -> usize {
         self.nodes.len() * (size_of::<Node>() + 8) + self.edges.len() * size_of::<Edge>() + self.states.len()

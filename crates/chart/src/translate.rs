@@ -223,8 +223,12 @@ impl<'a> Extractor<'a> {
     }
 }
 
-/// Both sides of a rule as people read them; those of the start symbol have spans for words.
+/// Both sides of a rule as people read them.
 fn texts(ready: &Ready<'_>, rule: &Rule<'_>) -> (String, String) {
+    if rule.origin == Origin::Glue {
+        let side = ["[X]", "[S] [X]", "[S] </s>"][rule.number as usize];
+        return (side.to_owned(), side.to_owned());
+    }
     let gap = |number: u32| gap::SHOWN[number as usize];
     let sentence = ready.sentence();
     let target = |&symbol: &u32| match symbol.checked_sub(GAP) {
@@ -232,9 +236,6 @@ fn texts(ready: &Ready<'_>, rule: &Rule<'_>) -> (String, String) {
         None => sentence.target_text(symbol),
     };
     let target = rule.target.iter().map(target).collect::<Vec<_>>().join(" ");
-    if rule.origin == Origin::Glue {
-        return (target.clone(), target);
-    }
     let source = rule.source().map(|symbol| match symbol {
         Symbol::Word(at) => sentence.input.words[at as usize].as_str(),
         Symbol::Gap(number) => gap(number),

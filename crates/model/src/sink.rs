@@ -76,6 +76,11 @@ impl<'a> Sink<'a> {
         }
     }
 
+    /// Whether anything that a sparse set says is wanted.
+    pub fn weighs(&self, set: usize) -> bool {
+        self.collects() || self.weights.weighs(set)
+    }
+
     /// Rules the hypothesis out.
     #[inline]
     pub fn forbid(&mut self) {

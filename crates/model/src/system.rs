@@ -2,7 +2,7 @@
 
 use crate::feature::own::{BatchFeature, Fired, Said};
 use crate::feature::sparse::{Locals, Set};
-use crate::feature::{Builder, Kinds, Part, RuleFeature, StateFeature};
+use crate::feature::{Builder, Kinds, Part, PlaceFeature, RuleFeature, StateFeature};
 use crate::rule::{Applied, GAP, Rule};
 use crate::sentence::{Input, Sentence};
 use crate::sink::Sink;
@@ -62,6 +62,7 @@ pub struct System {
     /// Number of features when it was opened: dense ones and those of closed sets.
     opened: usize,
     rule_features: Vec<Box<dyn RuleFeature>>,
+    place_features: Vec<Box<dyn PlaceFeature>>,
     state_features: Vec<Box<dyn StateFeature>>,
     batch_features: Vec<Box<dyn BatchFeature>>,
     /// Sparse sets that look at rules alone.
@@ -114,13 +115,14 @@ impl System {
             put(&mut states, &builder, own);
         }
         let known = builder.names.read().expect("no panic while locked").len();
-        let Builder { vocabulary, names, rules, states: shared, batches, sets, locals, .. } = builder;
+        let Builder { vocabulary, names, rules, places, states: shared, batches, sets, locals, .. } = builder;
         let made = Self {
             tables,
             vocabulary,
             dense,
             opened: known,
             rule_features: rules,
+            place_features: places,
             state_features: shared,
             batch_features: batches,
             locals: Locals::new(locals, Arc::clone(&names), sources),
@@ -166,7 +168,23 @@ impl System {
         for feature in &self.rule_features {
             feature.score(sentence, rule, &mut out);
         }
+        if rule.gaps.is_empty() {
+            self.place(sentence, rule, &mut out);
+        }
         out.score() + self.locals.sum(sentence, rule, weights)
+    }
+
+    /// What features say of where a rule with gaps is; without gaps it is part of [`System::weigh`] and [`System::list`].
+    pub fn place(&self, sentence: &Sentence<'_>, rule: &Rule<'_>, out: &mut Sink<'_>) {
+        for feature in &self.place_features {
+            feature.score(sentence, rule, out);
+        }
+    }
+
+    /// Whether any feature looks at where a rule is.
+    #[inline]
+    pub fn has_places(&self) -> bool {
+        !self.place_features.is_empty()
     }
 
     /// Lists all that fires on a rule; `said` is what features said of it, as number so and so, that saw all rules.
@@ -179,6 +197,9 @@ impl System {
     ) {
         for feature in &self.rule_features {
             feature.score(sentence, rule, out);
+        }
+        if rule.gaps.is_empty() {
+            self.place(sentence, rule, out);
         }
         said.list(number, &self.names, out);
         self.locals.list(sentence, rule, out);

@@ -560,7 +560,7 @@ def _seal(folder: Path, o: Options, text: dict[str, Any], files: Sequence[str], 
     """Describes the model: features and start weights, and how text is prepared for it."""
     if o.system == grammars.SYSTEM:
         parts, weights = _hiero_features(o.grammar)
-        search = {"pop_limit": 200, "cell_limit": 200, "span_limit": o.grammar.chart_span, "table_limit": 20}
+        search = {"pop_limit": 600, "cell_limit": 200, "span_limit": o.grammar.chart_span, "table_limit": 20}
     else:
         parts, weights = _features(o.reordering)
         search = {"distortion_limit": 6}

@@ -16,6 +16,8 @@ pub struct Cube {
     pub last: u32,
     /// Nodes of each gap, best first, or [`ABSENT`].
     pub tails: [(u32, u32); 2],
+    /// What is added to each combination: for where the rules are.
+    pub base: f32,
 }
 
 /// Where there is no gap.
@@ -66,7 +68,7 @@ impl Cell {
     pub fn add(&mut self, ready: &Ready<'_>, graph: &Graph, cube: Cube) {
         let empty = |tail: (u32, u32)| tail != ABSENT && tail.0 == tail.1;
         if cube.first < cube.last && !empty(cube.tails[0]) && !empty(cube.tails[1]) {
-            let best = ready.ranked(cube.first).0 + first(graph, cube.tails[0]) + first(graph, cube.tails[1]);
+            let best = cube.base + ready.ranked(cube.first).0 + first(graph, cube.tails[0]) + first(graph, cube.tails[1]);
             self.cubes.push((best, cube));
         }
     }
@@ -82,12 +84,12 @@ impl Cell {
         let (upper, lower) = divide(ready, graph, &cubes, (most, floor), &mut self.width);
         let mut left = most;
         for (from, up_to) in [(upper, f32::INFINITY), (lower, upper)] {
-            let _ = each(ready, graph, &cubes, from, up_to, |rule, tails| {
+            let _ = each(ready, graph, &cubes, from, up_to, |rule, tails, base| {
                 if left == 0 {
                     return ControlFlow::Break(());
                 }
                 left -= 1;
-                self.take(ready, graph, rule, tails, limits.keep);
+                self.take(ready, graph, rule, tails, base, limits.keep);
                 ControlFlow::Continue(())
             });
         }
@@ -96,8 +98,16 @@ impl Cell {
 
     /// Scores a combination and files it.
     #[inline]
-    fn take(&mut self, ready: &Ready<'_>, graph: &Graph, rule: u32, tails: [u32; 2], keep: bool) {
-        let mut sum = ready.rules.score(rule);
+    fn take(
+        &mut self,
+        ready: &Ready<'_>,
+        graph: &Graph,
+        rule: u32,
+        tails: [u32; 2],
+        base: f32,
+        keep: bool,
+    ) {
+        let mut sum = base + ready.rules.score(rule);
         let mut states: [&[u8]; 2] = [&[]; 2];
         for (state, &tail) in states.iter_mut().zip(&tails).filter(|(_, tail)| **tail != NONE) {
             sum += graph.nodes[tail as usize].score;
@@ -249,7 +259,7 @@ fn count(ready: &Ready<'_>, graph: &Graph, cubes: &[(f32, Cube)], least: f32, mo
         let [one, other] = cube.tails;
         let (top, other_top) = (first(graph, one), first(graph, other));
         for rank in cube.first..cube.last {
-            let estimate = ready.ranked(rank).0;
+            let estimate = cube.base + ready.ranked(rank).0;
             if estimate + top + other_top < least || count >= most {
                 break;
             }
@@ -280,7 +290,7 @@ fn each(
     cubes: &[(f32, Cube)],
     least: f32,
     up_to: f32,
-    mut take: impl FnMut(u32, [u32; 2]) -> ControlFlow<()>,
+    mut take: impl FnMut(u32, [u32; 2], f32) -> ControlFlow<()>,
 ) -> ControlFlow<()> {
     for (best, cube) in cubes {
         if *best < least {
@@ -289,6 +299,7 @@ fn each(
         let [one, other] = cube.tails;
         for rank in cube.first..cube.last {
             let (estimate, rule) = ready.ranked(rank);
+            let estimate = cube.base + estimate;
             if estimate + first(graph, one) + first(graph, other) < least {
                 break;
             }
@@ -303,7 +314,7 @@ fn each(
                         break;
                     }
                     if sum < up_to {
-                        take(rule, [node(one, at), node(other, place)])?;
+                        take(rule, [node(one, at), node(other, place)], cube.base)?;
                     }
                 }
             }

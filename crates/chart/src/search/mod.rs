@@ -10,9 +10,9 @@ mod ready;
 pub use ready::Ready;
 
 use crate::graph::{Edge, Graph, NONE};
-use crate::parse::Parse;
+use crate::parse::{Completed, Parse};
 use cell::{ABSENT, Cell, Cube};
-use dragoman_model::{Sink, top};
+use dragoman_model::{Applied, Rule, Sink, top};
 use std::time::{Duration, Instant};
 
 /// How widely to search.
@@ -87,7 +87,7 @@ impl<'a> Search<'a> {
         for from in first..to {
             let rule = rules.top(if from == 0 { top::FIRST } else { top::NEXT });
             let tails = [self.starts[from], self.cells[self.parse.cell(from, to)]];
-            self.cell.add(self.ready, &self.graph, Cube { first: rule, last: rule + 1, tails });
+            self.cell.add(self.ready, &self.graph, Cube { first: rule, last: rule + 1, tails, base: 0.0 });
         }
         self.starts[to] = self.close((0, to as u32));
     }
@@ -128,9 +128,24 @@ impl<'a> Search<'a> {
         for done in self.parse.completed(from, to) {
             let (first, last) = self.ready.of(done.pattern);
             let tails = done.tails.map(|cell| if cell == NONE { ABSENT } else { self.cells[cell as usize] });
-            self.cell.add(self.ready, &self.graph, Cube { first, last, tails });
+            let base = if self.ready.system.has_places() { self.base((from, to), done) } else { 0.0 };
+            self.cell.add(self.ready, &self.graph, Cube { first, last, tails, base });
         }
         self.cells[self.parse.cell(from, to)] = self.close((from as u32, to as u32));
+    }
+
+    /// What features say of where the rules of a pattern are.
+    fn base(&self, (from, to): (usize, usize), done: &Completed) -> f32 {
+        let (first, last) = self.ready.of(done.pattern);
+        let gaps = done.tails.map(|cell| if cell == NONE { (0, 0) } else { self.parse.span(cell) });
+        let arity = done.tails.iter().filter(|&&cell| cell != NONE).count();
+        if first == last || arity == 0 {
+            return 0.0; // of words alone, rules say it themselves
+        }
+        let mut out = Sink::scoring(self.ready.weights);
+        let rule = Rule { from: from as u32, to: to as u32, gaps: &gaps[..arity], ..self.ready.rules.rule(first) };
+        self.ready.system.place(self.ready.sentence, &rule, &mut out);
+        out.score()
     }
 
     /// Takes what is best in a cell; gives its nodes.

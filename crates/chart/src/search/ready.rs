@@ -4,7 +4,7 @@ use crate::graph::{Edge, Graph, NONE};
 use crate::rules::Rules;
 use dragoman_base::{Error, Names, Result};
 use dragoman_model::feature::{Context, Joined, StateFeature};
-use dragoman_model::{Applied, Sentence, Sink, System, Weights, top};
+use dragoman_model::{Applied, Rule, Sentence, Sink, System, Weights, top};
 
 /// A state feature, where its state starts, and where it ends.
 type Placed<'a> = (Box<dyn Joined + 'a>, usize, usize);
@@ -122,6 +122,12 @@ impl<'a> Ready<'a> {
         let Edge { rule, tails, .. } = graph.edges[edge as usize];
         let mut out = Sink::collecting(self.weights, rows, own);
         self.system.list(self.sentence, &self.rules.rule(rule), self.rules.said(rule), &mut out);
+        let whole = self.rules.rule(rule);
+        if !whole.gaps.is_empty() && self.system.has_places() {
+            let spans = tails.map(|tail| if tail == NONE { (0, 0) } else { graph.spans[tail as usize] });
+            let (from, to) = graph.span_of(edge);
+            self.system.place(self.sentence, &Rule { from, to, gaps: &spans[..whole.gaps.len()], ..whole }, &mut out);
+        }
         let state = |tail: u32| if tail == NONE { &[][..] } else { graph.state(tail) };
         if rule == self.rules.top(top::END) {
             self.finish(state(tails[0]), &mut out);

@@ -2,7 +2,7 @@
 
 use super::own::BatchFeature;
 use super::sparse::{self, Common, LocalSet, Set};
-use super::{RuleFeature, StateFeature, language, penalty, scores};
+use super::{PlaceFeature, RuleFeature, StateFeature, language, penalty, scores};
 use dragoman_base::{Error, Names, Result};
 use dragoman_rules::RuleSource;
 use std::sync::{Arc, RwLock};
@@ -82,6 +82,8 @@ pub const SETS: &[(&str, Build)] = &[
     ("ins", sparse::pair::insertions),
     ("tb", sparse::bigram::bigrams),
     ("bin", sparse::bins::bins),
+    ("shape", sparse::shape::shapes),
+    ("path", sparse::shape::path),
 ];
 
 /// Makes a feature that only one decoder has.
@@ -124,6 +126,7 @@ pub struct Builder {
     pub(crate) vocabulary: Names,
     pub(crate) names: Arc<RwLock<Names>>,
     pub(crate) rules: Vec<Box<dyn RuleFeature>>,
+    pub(crate) places: Vec<Box<dyn PlaceFeature>>,
     pub(crate) states: Vec<Box<dyn StateFeature>>,
     pub(crate) batches: Vec<Box<dyn BatchFeature>>,
     pub(crate) sets: Vec<Set>,
@@ -138,6 +141,7 @@ impl Builder {
             vocabulary,
             names: Arc::default(),
             rules: Vec::new(),
+            places: Vec::new(),
             states: Vec::new(),
             batches: Vec::new(),
             sets: Vec::new(),
@@ -203,6 +207,11 @@ impl Builder {
     /// Adds a rule feature.
     pub fn add_rule(&mut self, feature: impl RuleFeature + 'static) {
         self.rules.push(Box::new(feature));
+    }
+
+    /// Adds a feature of where a rule is.
+    pub fn add_place(&mut self, feature: impl PlaceFeature + 'static) {
+        self.places.push(Box::new(feature));
     }
 
     /// Adds a rule feature that sees all rules that apply to a sentence at once.

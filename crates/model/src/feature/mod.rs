@@ -29,6 +29,13 @@ pub trait RuleFeature: Send + Sync {
     fn score(&self, sentence: &Sentence<'_>, rule: &Rule<'_>, out: &mut Sink<'_>);
 }
 
+/// Depends on the source side of a rule and on where its gaps are, and not on its target side: asked once for all rules
+/// of a source side, each time that it applies. Without gaps, that is where its words are.
+pub trait PlaceFeature: Send + Sync {
+    /// Says what fires.
+    fn score(&self, sentence: &Sentence<'_>, rule: &Rule<'_>, out: &mut Sink<'_>);
+}
+
 /// What is known when a sentence's search begins.
 #[derive(Clone, Copy)]
 pub struct Context<'a> {

@@ -76,9 +76,12 @@ impl Filter {
         let mut chunks = pattern.split(|&symbol| symbol == GAP).filter(|chunk| !chunk.is_empty());
         let Some(first) = chunks.next() else { return true };
         let Some(starts) = self.places.get(first) else { return false };
-        let rest: Option<Vec<(&[(u32, u32)], u32)>> =
-            chunks.map(|chunk| Some((self.places.get(chunk)?.as_slice(), chunk.len() as u32))).collect();
-        let Some(rest) = rest else { return false };
+        let Some(rest) = chunks
+            .map(|chunk| Some((self.places.get(chunk)?.as_slice(), chunk.len() as u32)))
+            .collect::<Option<Vec<_>>>()
+        else {
+            return false;
+        };
         // Gaps in front and at the end.
         let (before, after) = (u32::from(pattern[0] == GAP), u32::from(pattern.last() == Some(&GAP)));
         let length = first.len() as u32;

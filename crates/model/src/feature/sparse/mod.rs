@@ -15,6 +15,7 @@ pub mod filed;
 pub mod ledger;
 pub mod local;
 pub mod pair;
+pub mod shape;
 pub mod symbols;
 #[cfg(test)]
 mod tests;
