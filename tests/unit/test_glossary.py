@@ -460,6 +460,17 @@ def test_terms_are_whole_words_of_a_model_in_pieces(in_pieces: Translator) -> No
     assert in_pieces.decoder.text.after([pieces.text]) == ["The pied-à-terre is small."]
 
 
+def test_hierarchical_models_use_terms_too(tmp_path: Path) -> None:
+    source, target = tsv(tmp_path / "a.de", *LINES * 4), tsv(tmp_path / "a.en", *ANSWERS * 4)
+    dragoman.train(source, target, tmp_path / "model", system="hiero", order=2, keep_duplicates=True)
+    forced = dragoman.load(tmp_path / "model").translate(LINES[0], glossary={"haus": "shed", "neue Haus": "x"})
+    assert "shed" in forced.text and [u.target for u in forced.glossary] == ["shed"]
+    for weight, used in ((20.0, True), (-20.0, False)):
+        found = dragoman.load(tmp_path / "model", glossary={"Haus": "shed"}, glossary_weight=weight).translate(LINES[0])
+        assert ("shed" in found.text) == used and found.features.get("Glossary", 0.0) == float(used)
+        assert found.glossary[0].why == ("" if used else "score")
+
+
 def test_a_glossary_travels_with_a_decoder(model: Path) -> None:
     decoder = Decoder(model, glossary=Glossary({"Haus": "shed"}, weight=2.0))
     assert decoder.dense[-1] == "Glossary" and decoder.weights["Glossary"] == 2.0
