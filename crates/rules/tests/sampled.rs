@@ -32,7 +32,10 @@ fn options(folder: &Path, pairs: &[Pair], limits: &Limits) -> Options {
         std::fs::write(folder.join(name), lines.join("\n") + "\n").unwrap();
         folder.join(name).display().to_string()
     };
-    let links = |links: &[(usize, usize)]| links.iter().map(|(i, j)| format!("{i}-{j} ")).collect::<String>();
+    let links = |links: &[(usize, usize)]| {
+        let pairs: Vec<String> = links.iter().map(|(i, j)| format!("{i}-{j}")).collect();
+        pairs.join(" ")
+    };
     Options {
         source: write("f", pairs.iter().map(|pair| text(&pair.0)).collect()),
         target: write("e", pairs.iter().map(|pair| text(&pair.1)).collect()),
