@@ -229,13 +229,24 @@ class Matcher:
                 _fail(name, term.line, f"nothing is left of `{_short(term.source)}` or of its translation in words")
             self._firsts.setdefault(keys[0], []).append((keys, number))
 
-    def find(self, words: Sequence[str], closed: Sequence[tuple[int, int]], walls: Sequence[int],
-             zones: Sequence[tuple[int, int]]) -> list[Match]:  # fmt: skip
-        """The places of terms, in order; `closed` are spans that have given translations."""
+    def find(
+        self,
+        words: Sequence[str],
+        firsts: Sequence[int],
+        closed: Sequence[tuple[int, int]],
+        walls: Sequence[int],
+        zones: Sequence[tuple[int, int]],
+    ) -> list[Match]:
+        """The places of terms, in order; `closed` are spans that have given translations.
+
+        The model has words in parts: those of a word begin at its number of `firsts`, which has the end, too. Spans,
+        walls and zones count parts.
+        """
         found = sorted(self._all(words), key=lambda m: (m[0].start - m[0].end, m[0].start, -m[1], m[0].number))
         taken: list[tuple[int, int]] = []
         matches = []
-        for match, _ in found:
+        for whole, _ in found:
+            match = Match(whole.number, firsts[whole.start], firsts[whole.end])
             why = _barred(match, closed, walls, zones)
             if not why and any(match.start < end and start < match.end for start, end in taken):
                 why = "overlap"

@@ -48,8 +48,8 @@ class Subwords:
 
     >>> subwords = Subwords.learn(["low low low lower lowest"], size=12)
     >>> subwords.apply(["lowest slow 3.5"]).texts[0]
-    'low@@ e@@ s@@ t s@@ low 3.5'
-    >>> join_pieces(["low@@ e@@ s@@ t s@@ low 3.5"])[0]
+    'lowe@@ s@@ t s@@ low 3.5'
+    >>> join_pieces(["lowe@@ s@@ t s@@ low 3.5"])[0]
     'lowest slow 3.5'
     """
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import Path
@@ -174,16 +175,33 @@ class Preparation:
 
         Case does not matter where the model's text is truecased, but for words in capitals: `US` is not `us`.
         """
-        written = self._cut(self._written(self._source.tokenize(self._normal([text]))), 0)[0]
+        written = self._written(self._source.tokenize(self._normal([text])))[0]
         keys = []
         for word in filter(None, map(_bare, words(written))):
             capitals = len(word) > 1 and word.isupper() and self._case == "truecase"
             keys.append(word if capitals or self._case == "keep" else word.lower())
         return tuple(keys)
 
-    def forms(self, ready: Sequence[str]) -> list[tuple[str, ...]]:
-        """What each word of a prepared line may be called in `term`, its own form first; empty for marks alone."""
-        bare = map(_bare, ready)
+    def uncut(self, ready: str, line: str | None) -> tuple[list[str], list[int]]:
+        """The words of a source line before they are cut into parts; where the parts of each begin, and where all end.
+
+        `ready` is the line as the model knows it, `line` as it was written, None if it came as it is.
+        """
+        parts = words(ready)
+        if line is None:
+            owners = _owners(parts) if self._in_pieces else list(range(len(parts)))
+            whole = words(join_pieces([ready])[0]) if self._in_pieces else parts
+        else:
+            texts = self._prepared([line], 0)
+            whole, owners = words(texts[0]), list(range(len(words(texts[0]))))
+            for layer in self._layers(0):
+                owned = layer.apply(texts)
+                texts, owners = owned.texts.to_list(), [owners[word] for word in owned.of(0)]
+        return whole, [bisect_left(owners, word) for word in range(len(whole))] + [len(parts)]
+
+    def forms(self, uncut: Sequence[str]) -> list[tuple[str, ...]]:
+        """What each word of `uncut` may be called in `term`, its own form first; empty for marks alone."""
+        bare = map(_bare, uncut)
         return [(word,) if self._case == "keep" else (word, word.lower()) for word in bare]
 
     def _lower(self, word: str) -> str:
@@ -219,11 +237,16 @@ def _traced(span: tuple[int, int], places: Sequence[tuple[int, int]]) -> tuple[i
 
 def _of_pieces(pieces: Sequence[str], spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
     """For each piece the span of its word, given those of the whole words."""
+    return [spans[min(owner, len(spans) - 1)] for owner in _owners(pieces)] if spans else []
+
+
+def _owners(pieces: Sequence[str]) -> list[int]:
+    """For each piece the number of its word."""
     owners, word = [], 0
     for piece in pieces:
-        owners.append(min(word, len(spans) - 1))
+        owners.append(word)
         word += not piece.endswith(MARK)
-    return [spans[owner] for owner in owners] if spans else []
+    return owners
 
 
 def _unescaped(text: str, at: int) -> int:

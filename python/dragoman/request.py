@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from dragoman._core import read_markup
-from dragoman._core import words as words_of
 from dragoman.decoder.constraints import Constraints
 from dragoman.errors import OptionError
 from dragoman.glossary import FEATURE, Glossary, Match, Matcher, TermUse
@@ -82,7 +81,8 @@ class Asker:
     def _with_terms(self, text: str, ready: str, wanted: Constraints | None, matcher: Matcher) -> Request:
         asked = wanted or Constraints()
         closed = [(start, end) for start, end, _, _ in asked.given]
-        found = matcher.find(words_of(ready), closed, asked.walls, asked.zones)
+        uncut, firsts = self.text.uncut(ready, None if self.tokenized else text)
+        found = matcher.find(uncut, firsts, closed, asked.walls, asked.zones)
         terms = [
             (match.start, match.end, target, self.log, self.force)
             for match in found

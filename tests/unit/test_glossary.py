@@ -173,7 +173,7 @@ def test_matches_are_those_of_a_plain_search(words: list[str], terms: list[list[
     for start, end, number in sorted(everywhere, key=lambda m: (m[0] - m[1], m[0], m[2])):
         if all(end <= s or e <= start for s, e, _ in chosen):
             chosen.append((start, end, number))
-    found = matcher.find(words, [], [], [])
+    found = matcher.find(words, range(len(words) + 1), [], [], [])
     assert sorted((m.start, m.end, m.number) for m in found) == sorted(everywhere)
     assert sorted((m.start, m.end, m.number) for m in found if not m.why) == sorted(chosen)
 
@@ -421,6 +421,54 @@ def test_words_are_where_they_are_said_to_be(tokenizer: str) -> None:
                 assert joined.text[first:last] == bare
 
     both()
+
+
+@pytest.fixture(scope="module")
+def in_pieces(tmp_path_factory: pytest.TempPathFactory) -> Translator:
+    """A model of pieces of words on both sides, that also splits compounds."""
+    folder = tmp_path_factory.mktemp("pieces")
+    pairs = [
+        ("Das Haus ist klein.", "The house is small."), ("Das neue Haus ist klein.", "The new house is small."),
+        ("Wo ist das Haus?", "Where is the house?"), ("Das Auto ist neu.", "The car is new."),
+        ("Hier ist das kleine Haus.", "Here is the small house."), ("Hier ist das neue Auto.", "Here is the new car."),
+        ("Die Tür ist neu.", "The door is new."), ("Wo ist die Tür?", "Where is the door?"),
+    ]  # fmt: skip
+    for side, name in enumerate(("de", "en")):
+        tsv(folder / f"train.{name}", *[pair[side] for pair in pairs] * 2)
+    dragoman.train(
+        folder / "train.de", folder / "train.en", folder / "model", subwords=(20, 20), order=2, keep_duplicates=True
+    )
+    return dragoman.load(folder / "model")
+
+
+def test_terms_are_whole_words_of_a_model_in_pieces(in_pieces: Translator) -> None:
+    plain = in_pieces.translate("Das Haus ist klein.", glossary={})
+    assert any("@@" in word for word in plain.source_words), "words are in pieces"
+    found = in_pieces.translate("Das Haus ist klein.", glossary={"HAUS": "pied-à-terre"})
+    assert found.glossary == (), "capitals are meant"
+    for text in ("das Haus ist klein.", "HAUS ist klein."):
+        found = in_pieces.translate(text, glossary={"haus": "pied-à-terre", "us": "no", "a": "no"})
+        assert "pied-à-terre" in found.text.lower() and "no" not in found.text.split()
+        (use,) = found.glossary
+        start, end = use.span
+        assert "".join(found.source_words[start:end]).replace("@@", "").lower() == "haus" and use.target
+        first, last = found.source_spans[start][0], found.source_spans[end - 1][1]
+        assert text[first:last].lower() == "haus"
+    given = in_pieces.translate("Das Haus ist klein.", constraints=Constraints(given=[(4, 8, "Old Barn", 0.0)]))
+    assert "Old Barn" in given.text
+    pieces = in_pieces.translate(" ".join(plain.source_words), tokenized=True, glossary={"Haus": "pied-à-terre"})
+    assert in_pieces.decoder.text.after([pieces.text]) == ["The pied-à-terre is small."]
+
+
+def test_hierarchical_models_use_terms_too(tmp_path: Path) -> None:
+    source, target = tsv(tmp_path / "a.de", *LINES * 4), tsv(tmp_path / "a.en", *ANSWERS * 4)
+    dragoman.train(source, target, tmp_path / "model", system="hiero", order=2, keep_duplicates=True)
+    forced = dragoman.load(tmp_path / "model").translate(LINES[0], glossary={"haus": "shed", "neue Haus": "x"})
+    assert "shed" in forced.text and [u.target for u in forced.glossary] == ["shed"]
+    for weight, used in ((20.0, True), (-20.0, False)):
+        found = dragoman.load(tmp_path / "model", glossary={"Haus": "shed"}, glossary_weight=weight).translate(LINES[0])
+        assert ("shed" in found.text) == used and found.features.get("Glossary", 0.0) == float(used)
+        assert found.glossary[0].why == ("" if used else "score")
 
 
 def test_a_glossary_travels_with_a_decoder(model: Path) -> None:

@@ -188,7 +188,7 @@ impl Columns {
         rising(&self.symbol_starts, edges, self.symbols.len(), "target sides")?;
         rising(&self.rows.starts, edges, self.rows.columns.len(), "features")?;
         rising(&self.link_starts, edges, self.links.len() / 2, "links")?;
-        let even = self.rows.columns.len() == self.rows.values.len() && self.links.len() % 2 == 0;
+        let even = self.rows.columns.len() == self.rows.values.len() && self.links.len().is_multiple_of(2);
         if !even || [self.scores.len(), self.spans.len() / 2, self.tags.len()] != [edges; 3] {
             return Err(wrong("every edge needs a score, a span and a tag, every feature a value"));
         }

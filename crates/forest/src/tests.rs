@@ -436,8 +436,8 @@ fn columns_come_back_and_are_checked() {
         |c| c.symbols[0] = 99,
         |c| c.nodes[0] = -1,
         |c| c.heads[0] = 77,
-        |c| drop(c.scores.pop()),
-        |c| drop(c.tail_starts.pop()),
+        |c| c.scores.truncate(c.scores.len() - 1),
+        |c| c.tail_starts.truncate(c.tail_starts.len() - 1),
         |c| c.labels.push(0),
     ] {
         let mut bad = columns.clone();

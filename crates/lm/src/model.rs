@@ -153,7 +153,14 @@ impl Model {
             }
             _ => return None,
         };
-        Some((vocabulary, table, starts.as_chunks::<4>().0.iter().map(|b| u32::from_le_bytes(*b)).collect()))
+        let starts: Vec<u32> = starts.as_chunks::<4>().0.iter().map(|b| u32::from_le_bytes(*b)).collect();
+        // The empty context is the only one of its length; lengths of nodes are found by these bounds.
+        let sound = starts[0] == ROOT && starts[1] == 1 && starts.is_sorted();
+        let whole = match &table {
+            Table::Hash(table) => table.nodes() == starts[starts.len() - 1] as usize,
+            Table::Compact(_) => true,
+        };
+        (sound && whole).then_some((vocabulary, table, starts))
     }
 
     /// Writes the tables to a file that appears when it is whole.
@@ -288,24 +295,24 @@ impl Model {
     }
 
     /// What `see` makes of node, word and next node of every n-gram of two words and more, on all cores, in an order that
-    /// does not depend on them.
+    /// does not depend on them. Those that a damaged table has of words or nodes that it lacks are left out.
     pub(crate) fn each_edge<T: Send>(&self, see: impl Fn(State, u32, State) -> Option<T> + Sync) -> Vec<T> {
-        // A damaged table may have numbers that mean nothing.
-        let (words, nodes) = (self.words() as u32, self.nodes() as u32);
-        let fits = |&(node, word, next): &(u32, u32, u32)| word < words && node < nodes && next < nodes;
+        let (nodes, words) = (self.nodes(), self.words());
+        let see = |node: State, word: u32, next: State| {
+            let sound = (node.0 as usize) < nodes && (next.0 as usize) < nodes && (word as usize) < words;
+            if sound && node.0 != ROOT { see(node, word, next) } else { None }
+        };
         match &self.table {
             Table::Hash(table) => (0..table.places())
                 .into_par_iter()
                 .with_min_len(1 << 14)
                 .filter_map(|place| table.at(place))
-                .filter(fits)
                 .filter_map(|(node, word, next)| see(State(node), word, State(next)))
                 .collect(),
             Table::Compact(table) => (1..self.nodes() as u32)
                 .into_par_iter()
                 .with_min_len(1 << 12)
                 .flat_map_iter(|node| table.each(node).map(move |(word, next)| (node, word, next)))
-                .filter(fits)
                 .filter_map(|(node, word, next)| see(State(node), word, State(next)))
                 .collect(),
         }

@@ -130,7 +130,7 @@ pub fn lines<S: Scorer>(scorer: &S, texts: &Texts) -> Scored {
     let score = |i: usize| {
         let mut rows = Vec::new();
         sentence(scorer.in_use(), start, texts.get(i), |_, id, log, length| {
-            rows.push((log, length, id == UNK))
+            rows.push((log, length, id == UNK));
         });
         rows
     };

@@ -289,7 +289,7 @@ impl NativeForests {
 
     /// As tuning keeps them.
     pub fn kept(&self) -> Result<Vec<Kept>> {
-        self.inner.par_iter().map(|forest| Kept::new(forest.clone())).collect()
+        self.inner.par_iter().map(Kept::new).collect()
     }
 }
 

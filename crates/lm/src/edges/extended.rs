@@ -142,7 +142,9 @@ fn parents(model: &Model) -> Vec<(State, u32)> {
     let words = (0..model.words() as u32)
         .filter_map(|word| longer(model.empty(), word, model.score(&model.empty(), word).1));
     for (next, parent) in words.chain(model.each_edge(longer)) {
-        all[next.0 as usize] = parent;
+        if let Some(place) = all.get_mut(next.0 as usize) {
+            *place = parent; // a damaged table may name nodes that it lacks
+        }
     }
     all
 }
@@ -188,10 +190,13 @@ fn marginals(model: &Model) -> Vec<f32> {
 fn bigrams(model: &Model, alone: &[(f32, State)]) -> Vec<(u32, u32, f64)> {
     let mut words = vec![u32::MAX; model.nodes()];
     for (word, &(_, node)) in (0..).zip(alone).filter(|(_, (_, node))| *node != model.empty()) {
-        words[node.0 as usize] = word;
+        if let Some(place) = words.get_mut(node.0 as usize) {
+            *place = word; // a damaged table may name nodes that it lacks
+        }
     }
     model.each_edge(|node, word, _| {
         let probability = || f64::from(model.score(&node, word).0).exp();
-        (model.length(node) == 1).then(|| (words[node.0 as usize], word, probability()))
+        let first = words[node.0 as usize];
+        (model.length(node) == 1 && first != u32::MAX).then(|| (first, word, probability()))
     })
 }

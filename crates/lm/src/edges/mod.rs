@@ -183,7 +183,6 @@ impl<'m> Fringes<'m> {
         self.work = work;
         let own = self.prefixes[second.prefix() as usize].node;
         let mut node = fringe.right;
-        // In a damaged table the way down may miss it.
         while second.closed() && node != own && node != self.model.empty() {
             let (backoff, suffix) = self.model.fall(node);
             sum += backoff;

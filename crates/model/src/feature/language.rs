@@ -96,7 +96,7 @@ impl StateFeature for Language {
     fn joined<'a>(&'a self, context: Context<'a>) -> Option<(Box<dyn Joined + 'a>, usize)> {
         let extended = self.extended.get_or_init(|| Extended::new(&self.model));
         let id = |word: u32| self.id(context.sentence, word);
-        let ready = InChart::new(&self.model, extended, self.feature, context, id);
+        let ready = InChart::new(self.model.in_use(), extended, self.feature, context, id);
         Some((Box::new(ready), InChart::BYTES))
     }
 }

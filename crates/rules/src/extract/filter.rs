@@ -57,6 +57,13 @@ impl Filter {
         Ok(filter)
     }
 
+    /// A filter of one line, whose words have ids already.
+    pub fn of_line(line: &[u32], longest: usize) -> Self {
+        let mut filter = Self::default();
+        filter.add(line, longest);
+        filter
+    }
+
     fn add(&mut self, line: &[u32], longest: usize) {
         let number = self.lengths.len() as u32;
         self.lengths.push(line.len() as u32);
@@ -76,9 +83,12 @@ impl Filter {
         let mut chunks = pattern.split(|&symbol| symbol == GAP).filter(|chunk| !chunk.is_empty());
         let Some(first) = chunks.next() else { return true };
         let Some(starts) = self.places.get(first) else { return false };
-        let rest: Option<Vec<(&[(u32, u32)], u32)>> =
-            chunks.map(|chunk| Some((self.places.get(chunk)?.as_slice(), chunk.len() as u32))).collect();
-        let Some(rest) = rest else { return false };
+        let Some(rest) = chunks
+            .map(|chunk| Some((self.places.get(chunk)?.as_slice(), chunk.len() as u32)))
+            .collect::<Option<Vec<_>>>()
+        else {
+            return false;
+        };
         // Gaps in front and at the end.
         let (before, after) = (u32::from(pattern[0] == GAP), u32::from(pattern.last() == Some(&GAP)));
         let length = first.len() as u32;
@@ -121,7 +131,9 @@ mod tests {
         ) {
             prop_assume!(!pattern.windows(2).any(|pair| pair == [GAP, GAP]) && pattern != [GAP]);
             let mut filter = Filter::default();
-            lines.iter().for_each(|line| filter.add(line, 5));
+            for line in &lines {
+                filter.add(line, 5);
+            }
             let spans = |line: &[u32]| {
                 (0..line.len()).any(|from| (from..line.len()).any(|to| fits(&pattern, &line[from..=to])))
             };

@@ -100,7 +100,7 @@ struct Rule {
 }
 
 /// Links as Moses compares them: for each word of one side the words that it is linked to.
-fn by_side(links: &[u8], side: usize) -> Vec<u8> {
+pub fn by_side(links: &[u8], side: usize) -> Vec<u8> {
     let (own, other) = if side == 0 { (0, 4) } else { (4, 0) };
     let mut pairs: Vec<(u8, u8)> = links.iter().map(|l| (l >> own & 15, l >> other & 15)).collect();
     pairs.sort_unstable();

@@ -12,11 +12,13 @@ mod gaps;
 mod gather;
 mod lexical;
 mod passes;
+mod sampled;
 mod score;
 mod significance;
 
 pub use blocks::{Model, Orientation};
 pub use gaps::Limits;
+pub use sampled::{Grammar, Index, Sampling};
 pub use score::{ReorderingSmoothing, Scores, Smoothing, orientations};
 pub use significance::Threshold;
 

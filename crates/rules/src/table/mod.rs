@@ -56,6 +56,18 @@ type Record = [u32; 4];
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Node(u32);
 
+impl Node {
+    /// A node of a source of rules, which numbers its own.
+    pub(crate) fn new(number: u32) -> Self {
+        Self(number)
+    }
+
+    /// The number of a node.
+    pub(crate) fn number(self) -> usize {
+        self.0 as usize
+    }
+}
+
 /// An open rule table. Threads and processes share the mapped pages.
 #[derive(Debug)]
 pub struct Table {

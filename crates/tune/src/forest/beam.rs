@@ -328,7 +328,7 @@ mod tests {
             let (plain, reference) = (lattice(rng), line(rng));
             let bleu = Bleu { order: 1 + below(rng, 4), ..Bleu::default() };
             let matcher = bleu.matcher(&[&reference]);
-            let product = Product::new(Kept::new(plain).unwrap(), &matcher);
+            let product = Product::new(Kept::new(&plain).unwrap(), &matcher);
             let mut scores = Vec::new();
             product.scores(&[1.0], &mut scores);
             for gain in [1.0, -1.0] {
@@ -368,7 +368,7 @@ mod tests {
             let derivations = all(&made, made.nodes - 1);
             let bleu = Bleu { order: 1 + below(rng, 4), ..Bleu::default() };
             let matcher = bleu.matcher(&[&reference]);
-            let product = Product::new(Kept::new(made).unwrap(), &matcher);
+            let product = Product::new(Kept::new(&made).unwrap(), &matcher);
             if !product.branching() || derivations.is_empty() || derivations.len() > 3000 {
                 continue;
             }

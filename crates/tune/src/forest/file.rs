@@ -93,7 +93,7 @@ impl Bytes<'_> {
         let edges = forest.heads.len();
         (forest.scores, forest.spans, forest.tags) = (vec![0.0; edges], vec![(0, 0); edges], vec![0; edges]);
         (forest.rows.starts, forest.link_starts) = (vec![0; edges + 1], vec![0; edges + 1]);
-        Kept::of(forest, features).ok().map(|kept| (sentence as usize, kept))
+        Kept::of(&forest, features).ok().map(|kept| (sentence as usize, kept))
     }
 
     fn take(&mut self, size: usize) -> Option<&[u8]> {
@@ -145,7 +145,7 @@ mod tests {
         forest.add(Edge { head: 1, ..Edge::default() }, [(0, -0.25)]);
         let edge = Edge { head: 1, tails: &[0, 0], symbols: &[TAIL + 1, 1, TAIL], ..Edge::default() };
         forest.add(edge, [(0, 0.1), (2, 2.0)]);
-        let (one, none) = (Kept::new(forest).unwrap(), Kept::new(Forest::default()).unwrap());
+        let (one, none) = (Kept::new(&forest).unwrap(), Kept::new(&Forest::default()).unwrap());
         assert_eq!(one.features.shape_starts, [0, 2, 3]);
         write(path, &names, &[(4, &one), (9, &none)]).unwrap();
         assert_eq!(read(path, &mut names).unwrap(), [(4, one.clone()), (9, none)]);

@@ -129,20 +129,25 @@ impl Features {
 
 impl Kept {
     /// Takes a forest apart, if it is one.
-    pub fn new(forest: Forest) -> Result<Self> {
-        let features = Features::of(&forest);
-        Self::of(forest, features)
+    pub fn new(forest: &Forest) -> Result<Self> {
+        Self::of(forest, Features::of(forest))
     }
 
     /// A forest with features that lie apart already, if it is one.
-    pub fn of(mut forest: Forest, features: Features) -> Result<Self> {
+    pub fn of(forest: &Forest, features: Features) -> Result<Self> {
         forest.check()?;
         features.check(forest.edges())?; // a value may be finite and too large for single precision
-        let empty = Forest::default();
-        (forest.rows, forest.scores, forest.spans) = (empty.rows, empty.scores, empty.spans);
-        (forest.links, forest.link_starts) = (empty.links, empty.link_starts);
-        (forest.tags, forest.labels) = (empty.tags, empty.labels);
-        Ok(Self { forest, features })
+        let shape = Forest {
+            nodes: forest.nodes,
+            heads: forest.heads.clone(),
+            tail_starts: forest.tail_starts.clone(),
+            tails: forest.tails.clone(),
+            symbol_starts: forest.symbol_starts.clone(),
+            symbols: forest.symbols.clone(),
+            words: forest.words.clone(),
+            ..Forest::default()
+        };
+        Ok(Self { forest: shape, features })
     }
 
     /// Bytes in use.

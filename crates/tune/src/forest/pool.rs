@@ -275,7 +275,7 @@ mod tests {
             let reference = line(rng);
             let lines = [&reference[..]];
             let mut pool = Pool::new(bleu.clone(), &[lines.to_vec()]).unwrap();
-            let plains: Vec<Kept> = (0..3).map(|_| Kept::new(lattice(rng)).unwrap()).collect();
+            let plains: Vec<Kept> = (0..3).map(|_| Kept::new(&lattice(rng)).unwrap()).collect();
             for (round, plain) in plains.iter().enumerate() {
                 pool.add(round as u32, &[0], vec![plain.clone()]).unwrap();
             }

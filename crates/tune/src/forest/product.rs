@@ -293,6 +293,14 @@ impl Product {
     /// Works out the largest value of what can be around each state, with unclipped matches; after [`Product::best`] with
     /// the same prices.
     pub(super) fn outside(&self, prices: &Prices, scores: &[f64], room: &mut Room) {
+        if self.branching() {
+            self.around::<true>(prices, scores, room);
+        } else {
+            self.around::<false>(prices, scores, room);
+        }
+    }
+
+    fn around<const BRANCHING: bool>(&self, prices: &Prices, scores: &[f64], room: &mut Room) {
         let (states, Room { value: inside, outside: value, .. }) = (self.states(), room);
         value.clear();
         value.resize(states, f64::NEG_INFINITY);
@@ -303,7 +311,7 @@ impl Product {
                 let step = self.steps[at];
                 let reached =
                     after + prices.model * scores[step.edge as usize] + prices.worths[step.mark as usize].0;
-                let others = self.others(at);
+                let others = if BRANCHING { self.others(at) } else { &[] };
                 if others.is_empty() {
                     value[step.tail as usize] = value[step.tail as usize].max(reached);
                     continue;
@@ -405,7 +413,7 @@ mod tests {
             let refs: Vec<Vec<&str>> = lines.iter().map(|l| l.split(' ').collect()).collect();
             let bleu = Bleu { order: 1 + below(rng, 4), ..Bleu::default() };
             let matcher = bleu.matcher(&lines.iter().map(String::as_str).collect::<Vec<_>>());
-            let product = Product::new(Kept::new(made).unwrap(), &matcher);
+            let product = Product::new(Kept::new(&made).unwrap(), &matcher);
             branching += usize::from(product.branching());
             // Eighths: all sums are exact.
             let slopes: Vec<f64> = (0..=bleu.order).map(|_| below(rng, 17) as f64 / 4.0 - 2.0).collect();

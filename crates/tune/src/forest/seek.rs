@@ -148,7 +148,7 @@ mod tests {
             if all.is_empty() || all.len() > 4000 {
                 continue;
             }
-            let product = Product::new(Kept::new(made).unwrap(), &matcher);
+            let product = Product::new(Kept::new(&made).unwrap(), &matcher);
             let mut seeker = Seeker::new(&product, &matcher, &bleu, &[1.0]);
             let corpus = [90.0, 95.0, 50.0, 30.0, 15.0, 8.0, 90.0, 80.0, 70.0, 60.0];
             for (base, unit) in [([0.0; 10], 5.0), (corpus, 100.0)] {

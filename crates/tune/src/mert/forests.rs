@@ -382,7 +382,7 @@ mod tests {
                 starts.push(scores.len() as i64);
             }
             for round in 0..2 {
-                let kept = made.iter().map(|two| Kept::new(two[round].clone()).unwrap()).collect();
+                let kept = made.iter().map(|two| Kept::new(&two[round]).unwrap()).collect();
                 forests.add(round as u32, &[0, 1, 2, 3], kept).unwrap();
             }
             let pool = Judged { starts: &starts, statistics: &statistics, width: bleu.width() };
