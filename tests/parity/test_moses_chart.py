@@ -67,12 +67,12 @@ def test_where_glue_is_rewarded_first_translations_are_the_same(data: Path, glue
 def test_where_gaps_matter_scores_are_at_least_those_of_a_wide_search(data: Path, hier: Decoder) -> None:
     theirs = nbest.read(data / "golden-hiero" / "hier.pop5000.nbest20.gz")
     wide = Decoder(hier.model, search=replace(hier.search, pop_limit=16_000, cell_limit=400), threads=1)
-    start = time.thread_time()
+    start = time.process_time()
     ours = wide.nbest(lines_of(data), 1)
-    seconds = time.thread_time() - start
+    seconds = time.process_time() - start
     assert float(totals(ours).mean()) >= HIER_MEAN
     assert int((totals(ours) >= totals(theirs) - 1e-3).sum()) >= 97
-    assert seconds < 2 * MOSES_SECONDS, "a busy machine aside, no slower than Moses at pop limit 1000"
+    assert seconds < MOSES_SECONDS, "no slower than Moses at pop limit 1000, whose time is of another machine"
 
 
 @pytest.mark.parametrize(("name", "file", "least"), [("glue", "glue.pop1000", 1500), ("hier", "hier.pop5000", 200)])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -12,10 +13,11 @@ import numpy as np
 import pytest
 
 import dragoman
+from dragoman import rules
 from dragoman.decoder import Constraints, Decoder, DecoderSource, Search
 from dragoman.decoder.sampling import Sampling, sampled
 from dragoman.errors import OptionError
-from dragoman.model import Model
+from dragoman.model import Model, Part, seal
 from dragoman.training import train
 from dragoman.translator import Translator, load
 from dragoman.types import Texts, Weights
@@ -139,6 +141,20 @@ def test_options_of_the_other_system_are_refused(trained: Model, tmp_path: Path)
         Decoder(trained, features="lo")
 
 
+def test_a_table_of_phrases_is_refused(trained: Model, tmp_path: Path) -> None:
+    (tmp_path / "table").write_text("der hund ||| the dog ||| 0.5 ||| 0-0 1-1 ||| 1 1 1\n", encoding="utf-8")
+    rules.import_moses(tmp_path / "table", tmp_path / "rules", columns=["p"])
+    parts = [Part("scores", "TM", {"table": 0, "columns": ["p"], "group": "TM"})]
+    wrong = seal(tmp_path, tables=["rules"], parts=parts, initial={"TM": 1.0}, system="hiero")
+    with pytest.raises(OptionError, match="its rules have no gaps, so it belongs to a phrase-based system"):
+        Decoder(wrong)
+    shutil.copyfile(trained.file("rules"), tmp_path / "rules")
+    columns = [Part("scores", "TM", {"table": 0, "columns": ["p(e|f)"], "group": "TM"})]
+    other = seal(tmp_path, tables=["rules"], parts=columns, initial={"TM": 1.0})
+    with pytest.raises(OptionError, match="its rules have gaps, so it belongs to a hierarchical system"):
+        Decoder(other)
+
+
 def test_sampling_stays_phrase_based(decoder: Decoder) -> None:
     with pytest.raises(OptionError, match="sampling needs a phrase-based system"):
         sampled(decoder, [LINE], Sampling(samples=1, burn_in=1))
@@ -150,8 +166,8 @@ def test_sparse_sets_of_both_systems(trained: Model) -> None:
     names = set(found.features.row(0))
     assert any(name.startswith("tb:") for name in names)
     assert any(name.startswith("wp:hund>dog") for name in names)
-    rules = [name for row in range(found.size) for name in found.features.row(row) if name.startswith("pt:")]
-    assert any("^1" in name for name in rules), rules
+    named = [name for row in range(found.size) for name in found.features.row(row) if name.startswith("pt:")]
+    assert any("^1" in name for name in named), named
 
 
 class Gaps:
@@ -184,7 +200,7 @@ def test_lists_for_tuners(decoder: Decoder) -> None:
     assert source.best(decoder.weights).texts.to_list()[0] == BEST
 
 
-@pytest.mark.parametrize("tuner", ["kbmira", "pro", "mert"])
+@pytest.mark.parametrize("tuner", ["kbmira", "pro", "mert", "forest-mert", "lattice-mira", "adagrad"])
 def test_tuning(trained: Model, tmp_path: Path, tuner: str) -> None:
     tuned = dragoman.tune(
         load(trained.folder), [BEST, "because the man sees the car ."],

@@ -7,6 +7,7 @@ use hashbrown::HashTable;
 use rustc_hash::FxHasher;
 use std::hash::Hasher;
 use std::ops::ControlFlow;
+use std::time::Instant;
 
 /// Rules of one source side with nodes for their gaps: a combination for each of (rule, first node, second node).
 #[derive(Debug, Clone, Copy)]
@@ -47,6 +48,9 @@ pub struct Cell {
     width: f32,
 }
 
+/// Every so many combinations the clock is looked at.
+const OFTEN: usize = 1 << 12;
+
 impl Cell {
     /// With states of so many bytes.
     pub fn new(stride: usize) -> Self {
@@ -76,19 +80,28 @@ impl Cell {
         }
     }
 
-    /// Takes as many combinations as the limits allow, those with the best sums.
-    pub fn fill(&mut self, ready: &Ready<'_>, graph: &Graph, limits: &Limits) {
+    /// Takes as many combinations as the limits allow, those with the best sums; false if time or memory ended it.
+    pub fn fill(
+        &mut self,
+        ready: &Ready<'_>,
+        graph: &Graph,
+        limits: &Limits,
+        until: Option<Instant>,
+    ) -> bool {
         self.best = f32::NEG_INFINITY;
         self.cubes.sort_by(|a, b| b.0.total_cmp(&a.0));
-        let Some(&(top, _)) = self.cubes.first() else { return };
+        let Some(&(top, _)) = self.cubes.first() else { return true };
         let floor = top - limits.threshold;
-        let most = if limits.pops == 0 { usize::MAX } else { limits.pops };
+        let room = limits.memory.saturating_sub(graph.bytes()) / (size_of::<Edge>() + 2 * self.stride) + 1;
+        let most = if limits.pops == 0 { room } else { limits.pops };
         let cubes = std::mem::take(&mut self.cubes);
         let (upper, lower) = divide(ready, graph, &cubes, (most, floor), &mut self.width);
         let mut left = most;
         for (from, up_to) in [(upper, f32::INFINITY), (lower, upper)] {
             let _ = each(ready, graph, &cubes, from, up_to, |rule, tails, base| {
-                if left == 0 {
+                // Something is always taken, so that every sentence has a translation.
+                let look = left.is_multiple_of(OFTEN) && !self.found.is_empty();
+                if left == 0 || (look && until.is_some_and(|until| Instant::now() >= until)) {
                     return ControlFlow::Break(());
                 }
                 left -= 1;
@@ -97,6 +110,7 @@ impl Cell {
             });
         }
         self.cubes = cubes;
+        (limits.pops > 0 || left > 0) && until.is_none_or(|until| Instant::now() < until)
     }
 
     /// Scores a combination and files it.

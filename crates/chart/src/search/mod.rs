@@ -156,7 +156,9 @@ impl<'a> Search<'a> {
         if self.graph.narrow {
             (limits.pops, limits.nodes) = GREEDY;
         }
-        self.cell.fill(self.ready, &self.graph, &limits);
+        // Once it is greedy, what little a cell takes is taken, however late.
+        let until = self.until.filter(|_| !self.graph.narrow);
+        self.graph.narrow |= !self.cell.fill(self.ready, &self.graph, &limits, until);
         self.cell.close(&mut self.graph, &limits, span)
     }
 }
