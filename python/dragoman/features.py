@@ -206,7 +206,7 @@ ABOUT: dict[str, tuple[str, str, Sequence[str]]] = {
     "wp": ("each pair of linked words", "Eidelman 2012", ["wp:haus>house"]),
     "ins": ("each target word without a link, with every source word of its rule", "Eidelman 2012", ["ins:haus>of"]),
     "tb": ("two consecutive target words", "Eidelman 2012", ["tb:^>the", "tb:the>house", "tb:.>$"]),
-    "shape": ("where a rule has words (`w`) and gaps", "Chiang et al. 2009", ["shape:w_^1>^1_w"]),
+    "shape": ("where a rule has words (`w`) and gaps", "Dyer et al. 2010", ["shape:w_^1>^1_w"]),
     "path": (
         "a source word of a rule and the word before it, which is the rule's or the last of a gap",
         "Dyer et al. 2010",
