@@ -200,8 +200,8 @@ impl Compounds {
             }
         }
         let mut found: Option<(f64, usize)> = None;
-        for k in 2..=most {
-            if let Some((sum, ..)) = best[k][word.len()] {
+        for (k, row) in best.iter().enumerate().skip(2) {
+            if let Some((sum, ..)) = row[word.len()] {
                 let mean = sum / k as f64;
                 if found.is_none_or(|old| mean > old.0) {
                     found = Some((mean, k));
