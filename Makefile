@@ -42,10 +42,12 @@ rust: ## Rust unit, property and fuzz tests
 python: setup ## Python tests, and every example of README, docs and docstrings
 	$(BIN)/pytest -n 2 -m "not long"
 
-test-long: setup ## Slow checks: new random cases, a million fuzz inputs and samples, whole systems against sacreBLEU
+test-long: setup ## Slow checks: new random cases, a million fuzz inputs, damaged tables and samples, whole systems against sacreBLEU
 	cargo test --quiet --workspace --locked
 	FUZZ_CASES=1000000 cargo test --release --locked -p dragoman-nbest --test fuzz -- --nocapture
-	SAMPLE_STEPS=1000000 cargo test --release --locked -p dragoman-decode --lib sample
+	FUZZ_CASES=1000000 cargo test --release --locked -p dragoman-phrase --test damaged -- --nocapture
+	cargo test --release --locked -p dragoman-lm --test large -- --ignored --nocapture
+	SAMPLE_STEPS=1000000 cargo test --release --locked -p dragoman-sample --lib
 	$(BIN)/pytest -n 2 -m long
 
 golden: setup ## Rewrite the golden files; review the diff

@@ -15,9 +15,10 @@ import os
 import statistics
 import subprocess
 import sys
-import threading
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -78,23 +79,15 @@ def one_thread(decoder: Decoder, lines: Sequence[str], repeat: int) -> dict[str,
     }
 
 
-def called(decoder: Decoder, lines: Sequence[str], count: int) -> None:
-    """Calls with one line each on so many threads, until all lines are done."""
-    rest, lock = iter(lines), threading.Lock()
+def called(decoder: Decoder, lines: Sequence[str], pool: ThreadPoolExecutor) -> None:
+    """Calls with one line each on all threads of a pool, until all lines are done."""
+    rest = iter(lines)  # the iterator of a list gives each line to one thread: a lock would be one more to wait for
 
-    def work() -> None:
-        while True:
-            with lock:
-                line = next(rest, None)
-            if line is None:
-                return
+    def work(_: int) -> None:
+        for line in rest:
             decoder.translate([line])
 
-    threads = [threading.Thread(target=work) for _ in range(count)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    list(pool.map(work, range(CALLERS)))
 
 
 def resident() -> float:
@@ -107,29 +100,33 @@ def resident() -> float:
 
 
 def many_threads(model: Path, lines: Sequence[str], repeat: int) -> dict[str, Any]:
-    """16 callers against one call with two threads."""
-    pooled, called_at_once = Decoder(model, threads=2), Decoder(model)
-    ways: dict[str, Callable[[], object]] = {
-        "two": lambda: pooled.translate(lines),
-        "callers": lambda: called(called_at_once, lines, CALLERS),
-    }
-    for way in ways.values():
-        way()
-    before = resident()
-    wall: dict[str, list[float]] = {name: [] for name in ways}
-    cpu: dict[str, list[float]] = {name: [] for name in ways}
-    for _ in range(repeat):
-        for name, way in ways.items():
-            begin, clock = time.perf_counter(), time.process_time()
+    """16 callers against the command line's stream, and against calls with all lines."""
+    two, crowd = Decoder(model, threads=2), Decoder(model, threads=CALLERS)
+    with ThreadPoolExecutor(CALLERS) as pool:
+        ways: dict[str, Callable[[], object]] = {
+            "stream": lambda: deque(two.stream(lines), maxlen=0),
+            "callers": lambda: called(two, lines, pool),
+            "two": lambda: two.translate(lines),
+            "crowd": lambda: crowd.translate(lines),
+        }
+        for way in ways.values():
             way()
-            wall[name].append(time.perf_counter() - begin)
-            cpu[name].append(time.process_time() - clock)
-    ratios = [two / callers for two, callers in zip(wall["two"], wall["callers"], strict=True)]
+        before = resident()
+        wall: dict[str, list[float]] = {name: [] for name in ways}
+        cpu: dict[str, list[float]] = {name: [] for name in ways}
+        for _ in range(repeat):
+            for name, way in ways.items():
+                begin, clock = time.perf_counter(), time.process_time()
+                way()
+                wall[name].append(time.perf_counter() - begin)
+                cpu[name].append(time.process_time() - clock)
+        after = resident()
+    ratios = [stream / callers for stream, callers in zip(wall["stream"], wall["callers"], strict=True)]
     return {
         "lines_per_second": {name: round(len(lines) / statistics.median(wall[name]), 1) for name in ways},
         "ratio": round(statistics.median(ratios), 3),
         "cpu": {name: milliseconds(statistics.median(cpu[name]) / len(lines)) for name in ways},
-        "memory_mb": {"before": round(before, 1), "after": round(resident(), 1)},
+        "memory_mb": {"before": round(before, 1), "after": round(after, 1)},
     }
 
 

@@ -41,6 +41,7 @@ MODEL = [
     ("kbmira", ["--held-out", "0.25"]),
     ("risk", []),
     ("lattice-mira", []),
+    ("forest-mert", []),
     ("lattice-mira:keep=1", ["--features", "pt,al"]),
     ("mira", []),
     ("mira:shards=3", ["--features", "pt"]),

@@ -111,6 +111,16 @@ def tb(_source: Sequence[str], steps: Sequence[Step], _: Lists) -> Counter[str]:
     return Counter(f"tb:{a}>{b}" for a, b in pairwise(words))
 
 
+def shape(_source: Sequence[str], steps: Sequence[Step], _: Lists) -> Counter[str]:
+    """A phrase is words on both sides."""
+    return Counter("shape:w>w" for s in steps if s.count is not None)
+
+
+def path(source: Sequence[str], steps: Sequence[Step], _: Lists) -> Counter[str]:
+    inside = [pairwise(source[s.start : s.end]) for s in steps if s.count is not None]
+    return Counter(f"path:{escape(a)}>{escape(b)}" for pairs in inside for a, b in pairs)
+
+
 def pb(_source: Sequence[str], steps: Sequence[Step], lists: Lists) -> Counter[str]:
     tags = lists.classes[3][1]
     seen = [[str(tags.get(word, "^other")) for word in s.target] for s in steps if s.target]
@@ -193,6 +203,8 @@ SLOW: dict[str, Callable[[Sequence[str], Sequence[Step], Lists], Counter[str]]] 
     "wp": wp,
     "ins": ins,
     "tb": tb,
+    "shape": shape,
+    "path": path,
     "pb:classes=3": pb,
     "bin:words=2": bins,
     "sparse-hrm:words=2,classes=3+2": shrm,

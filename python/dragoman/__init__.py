@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     )
     from dragoman.decoder import Constraints, Decoder
     from dragoman.errors import DragomanError, InputError, OptionError, TuningError
+    from dragoman.glossary import Glossary
     from dragoman.metrics import Bleu, Chrf, External, Ter, Wer
     from dragoman.training import train
     from dragoman.translator import Translation, Translator, load
@@ -49,6 +50,7 @@ _PLACES = {
     "dragoman.translator": ("Translation", "Translator", "load"),
     "dragoman.decoder": ("Constraints", "Decoder"),
     "dragoman.errors": ("DragomanError", "InputError", "OptionError", "TuningError"),
+    "dragoman.glossary": ("Glossary",),
     "dragoman.metrics": ("Bleu", "Chrf", "External", "Ter", "Wer"),
     "dragoman.types": ("Candidates", "Features", "Hypotheses", "Metric", "Names", "References", "Texts", "Weights"),
 }
@@ -63,6 +65,7 @@ __all__ = [
     "DragomanError",
     "External",
     "Features",
+    "Glossary",
     "Hypotheses",
     "InputError",
     "Metric",

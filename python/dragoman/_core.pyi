@@ -17,10 +17,10 @@ __all__ = [
     "CompoundModel",
     "CorpusCleaner",
     "ExplainedStep",
+    "ForestLine",
+    "ForestLines",
+    "ForestPool",
     "JudgedLists",
-    "LatticeArc",
-    "LatticeColumns",
-    "LatticePool",
     "Learner",
     "LinePool",
     "LineWriter",
@@ -31,6 +31,7 @@ __all__ = [
     "MiraWalk",
     "MosesTokenizer",
     "Names",
+    "NativeForests",
     "NativeMetric",
     "NativeReferences",
     "NativeSystem",
@@ -53,6 +54,7 @@ __all__ = [
     "bitext_sample",
     "bootstrap_sums",
     "dot_rows",
+    "follow_spans",
     "get_threads",
     "language_code",
     "language_fits",
@@ -73,14 +75,18 @@ __all__ = [
     "nbest_stat",
     "noisy_copies",
     "normalise_lines",
+    "normalise_spans",
     "parse_size",
     "pieces_undo",
     "read_gold",
     "read_lines",
     "read_links",
+    "read_markup",
     "refusal",
     "rules_extract",
+    "rules_form",
     "rules_import",
+    "rules_of_sentence",
     "rules_score_count",
     "sample_translations",
     "score_links",
@@ -479,24 +485,94 @@ class MiraWalk:
     @property
     def empty(self) -> int: ...
 
-@final
-class LatticePool:
-    """The lattices of the sentences of a tuning text, of one or more rounds, with their references."""
+_Listed: TypeAlias = tuple[Texts, _F64, _I64, _U32, _F64, Texts, list[list[int]]]
 
-    def __new__(cls, metric: NativeMetric, references: Sequence[Sequence[str]]) -> LatticePool: ...
-    def add(
-        self,
-        round: int,
-        sentences: _I64,
+@final
+class NativeForests:
+    """Forests of some sentences."""
+
+    @staticmethod
+    def from_columns(
+        *,
         nodes: _I64,
         starts: _I64,
-        tails: _U32,
         heads: _U32,
-        texts: Texts,
+        tail_starts: _I64,
+        tails: _U32,
+        symbol_starts: _I64,
+        symbols: _U32,
+        words: Texts,
         row_starts: _I64,
         columns: _U32,
         values: _F64,
-    ) -> None: ...
+        scores: _F64 | None = None,
+        spans: _U32 | None = None,
+        link_starts: _I64 | None = None,
+        links: _U32 | None = None,
+        tags: _U32 | None = None,
+        labels: _U32 | None = None,
+    ) -> NativeForests: ...
+    def columns(self) -> dict[str, Any]: ...
+    def __len__(self) -> int: ...
+    @property
+    def nodes(self) -> _I64: ...
+    @property
+    def edges(self) -> _I64: ...
+    @property
+    def lattices(self) -> bool: ...
+    def take(self, numbers: _I64) -> NativeForests: ...
+    def renamed(self, numbers: _U32) -> NativeForests: ...
+    def rescored(self, weights: _F64) -> NativeForests: ...
+    def densest(self, most: _I64) -> NativeForests: ...
+    def within(self, beam: float) -> NativeForests: ...
+    def best(self, weights: _F64) -> list[str | None]: ...
+    def kbest(self, forest: int, size: int, distinct: bool) -> _Listed: ...
+    def reach(self, forest: int, words: Sequence[str]) -> _Listed: ...
+    def outline(self, forest: int, edges: Sequence[int]) -> str: ...
+    def jsonl(self, forest: int, id: str, names: Names) -> str: ...
+    def cdec(self, forest: int, names: Names, source: Sequence[str]) -> str: ...
+    @staticmethod
+    def read_jsonl(line: str, names: Names, path: str, number: int) -> tuple[str, NativeForests]: ...
+    @staticmethod
+    def read_cdec(line: str, names: Names, path: str, number: int) -> NativeForests: ...
+
+@final
+class ForestLine:
+    """A line whose winners are known, but not all of their statistics."""
+
+    @property
+    def texts(self) -> Texts: ...
+    @property
+    def sentences(self) -> _I64: ...
+
+@final
+class ForestLines:
+    """The forests of a tuning text, of one or more rounds, laid out for line searches."""
+
+    def __new__(cls, sentences: int, width: int) -> ForestLines: ...
+    def add(self, round: int, sentences: _I64, forests: NativeForests) -> None: ...
+    def forget(self, round: int) -> None: ...
+    @property
+    def bytes(self) -> int: ...
+    @property
+    def edges(self) -> int: ...
+    @property
+    def features(self) -> int: ...
+    def save(self, path: str, round: int, names: Names) -> None: ...
+    def load(self, path: str, round: int, names: Names) -> None: ...
+    def product(self, vector: _F64) -> _F64: ...
+    def spreads(self, scores: _F64, width: int) -> _F64: ...
+    def advance(self, feature: int, scores: _F64, gamma: float) -> None: ...
+    def search(self, scores: _F64, slopes: _F64) -> ForestLine: ...
+    def finish(self, line: ForestLine, rows: _F64) -> tuple[_F64, _F64]: ...
+    def best(self, scores: _F64) -> list[str | None]: ...
+
+@final
+class ForestPool:
+    """The forests of the sentences of a tuning text, of one or more rounds, with their references."""
+
+    def __new__(cls, metric: NativeMetric, references: Sequence[Sequence[str]]) -> ForestPool: ...
+    def add(self, round: int, sentences: _I64, forests: NativeForests) -> None: ...
     def forget(self, round: int) -> None: ...
     @property
     def bytes(self) -> int: ...
@@ -685,6 +761,10 @@ def rules_extract(
     out: str,
     meta: str,
     length: int,
+    gaps: tuple[int, int, tuple[int, int], int, bool, bool] | None,
+    least: int,
+    scores: str,
+    filter: list[str],
     longest: int,
     models: list[str],
     moses_next: bool,
@@ -696,14 +776,25 @@ def rules_extract(
     significance: str | None,
     lexical: tuple[str, str] | None,
     memory: str,
-) -> tuple[int, int, int, int, int, int, int, int, int, int, int]:
+) -> tuple[int, int, int, int, int, int, int, int, int, int, int, int]:
     """Extracts rules from three files and writes a table.
 
-    Pairs, empty, long, bars, unaligned, tokens, extracted, rules, phrases, insignificant, below the top.
+    `gaps` are limits of rules with gaps: span, symbols, least words of a gap in source and target, gaps, tight edges,
+    fractional counts. Gives pairs, empty, long, bars, unaligned, tokens, extracted, rules, phrases, insignificant,
+    below the top, rare.
     """
+
+def rules_of_sentence(
+    source: str, target: str, links: str, gaps: tuple[int, int, tuple[int, int], int, bool, bool]
+) -> list[tuple[str, str, list[tuple[int, int]], float]]:
+    """The rules with gaps of one sentence pair: source, target, links, count of each occurrence."""
+
+def rules_form(path: str) -> str:
+    """What the first line of a text table looks like: `phrases`, `moses` or `cdec`."""
 
 def rules_import(
     rules: str,
+    form: str,
     reordering: list[tuple[str, str]],
     columns: list[str] | None,
     out: str,
@@ -773,6 +864,7 @@ class RuleTable:
     def export(
         self,
         rules: str | None,
+        form: str,
         columns: list[str],
         counts: bool,
         reordering: list[tuple[str, str]],
@@ -780,7 +872,7 @@ class RuleTable:
     ) -> None:
         """Writes Moses' tables."""
 
-_Demands: TypeAlias = tuple[list[tuple[int, int, str, float]], bool, list[int], list[tuple[int, int]]]
+_Demands: TypeAlias = tuple[list[tuple[int, int, str, float, bool, bool]], list[int], list[tuple[int, int]]]
 
 @final
 class TranslationColumns:
@@ -806,27 +898,6 @@ class TranslationColumns:
     def narrow(self) -> list[bool]: ...
 
 @final
-class LatticeColumns:
-    """Lattices of some sentences, in columns."""
-
-    @property
-    def nodes(self) -> _I64: ...
-    @property
-    def starts(self) -> _I64: ...
-    @property
-    def tails(self) -> _U32: ...
-    @property
-    def heads(self) -> _U32: ...
-    @property
-    def texts(self) -> Texts: ...
-    @property
-    def rows(self) -> _I64: ...
-    @property
-    def features(self) -> _U32: ...
-    @property
-    def values(self) -> _F64: ...
-
-@final
 class ExplainedStep:
     """A phrase of an explained derivation."""
 
@@ -842,23 +913,8 @@ class ExplainedStep:
     def origin(self) -> str: ...
     @property
     def features(self) -> list[tuple[int, float]]: ...
-
-@final
-class LatticeArc:
-    """An arc of a lattice."""
-
     @property
-    def start(self) -> int: ...
-    @property
-    def end(self) -> int: ...
-    @property
-    def text(self) -> str: ...
-    @property
-    def span(self) -> tuple[int, int]: ...
-    @property
-    def score(self) -> float: ...
-    @property
-    def features(self) -> list[tuple[int, float]]: ...
+    def depth(self) -> int: ...
 
 @final
 class NativeWeights:
@@ -875,6 +931,7 @@ class NativeSystem:
         parts: list[tuple[str, str, list[tuple[str, str]]]],
         rules: list[tuple[str, list[str], object]] = ...,
         states: list[tuple[str, list[str], int, int, bool, object]] = ...,
+        system: str | None = None,
     ) -> NativeSystem: ...
     @property
     def vocabulary(self) -> Names: ...
@@ -900,13 +957,20 @@ class NativeSystem:
     ) -> TranslationColumns: ...
     def explain(
         self, line: str, weights: NativeWeights, settings: object, demands: _Demands | None = None
-    ) -> tuple[float, list[ExplainedStep]]: ...
-    def lattices(
-        self, lines: Texts, weights: NativeWeights, settings: object, density: float, threads: int | None = None
-    ) -> LatticeColumns: ...
-    def lattice(
-        self, line: str, weights: NativeWeights, settings: object, demands: _Demands | None = None
-    ) -> tuple[int, list[int], list[LatticeArc]]: ...
+    ) -> tuple[float, str, list[ExplainedStep]]: ...
+    def forests(
+        self,
+        lines: Texts,
+        weights: NativeWeights,
+        settings: object,
+        density: float,
+        demands: list[_Demands] | None = None,
+        threads: int | None = None,
+    ) -> NativeForests: ...
+
+def read_markup(
+    line: str, plain: bool
+) -> tuple[str, list[tuple[int, int, str, float]], list[int], list[tuple[int, int]]]: ...
 
 @final
 class TranslationStream:
@@ -925,6 +989,7 @@ def sample_translations(
     settings: object,
     sampling: object,
     documents: object,
+    demands: list[_Demands] | None = None,
     threads: int | None = None,
 ) -> TranslationColumns: ...
 
@@ -933,7 +998,12 @@ class SampleRanker:
     """A text and its references, ready for SampleRank."""
 
     def __new__(
-        cls, system: NativeSystem, lines: Texts, references: list[list[str]], metric: NativeMetric
+        cls,
+        system: NativeSystem,
+        lines: Texts,
+        references: list[list[str]],
+        metric: NativeMetric,
+        demands: list[_Demands] | None = None,
     ) -> SampleRanker: ...
     def epoch(
         self,
@@ -1059,6 +1129,7 @@ class CompoundModel:
 
 def word_counts(paths: Sequence[str]) -> list[tuple[str, int]]: ...
 def normalise_lines(texts: Texts, form: str) -> Texts: ...
+def normalise_spans(line: str, form: str) -> tuple[str, list[tuple[int, int]]]: ...
 def sniff_file(path: str) -> str: ...
 def bitext_languages(path: str, xliff: bool) -> tuple[str, list[tuple[str, int]]]: ...
 def bitext_sample(inputs: Sequence[tuple[str, str, str, str]], count: int, skip: bool) -> tuple[Texts, Texts]: ...
@@ -1078,6 +1149,8 @@ class UnicodeTokenizer:
     def detokenize(self, texts: Texts) -> Texts: ...
     def tokenize_spans(self, texts: Texts) -> _Spanned: ...
     def detokenize_spans(self, texts: Texts) -> _Spanned: ...
+
+def follow_spans(plain: Texts, tokenized: Texts) -> _Spanned: ...
 
 @final
 class MosesTokenizer:

@@ -88,6 +88,13 @@ class Insertions(Rules):
     kind = "ins"
 
 
+class Shapes(Rules):
+    """Rule shapes."""
+
+    __slots__ = ()
+    kind = "shape"
+
+
 @dataclass(frozen=True, slots=True)
 class Alignments(_Set):
     """AL."""
@@ -110,6 +117,17 @@ class TargetBigrams(_Set):
     def part(self, _folder: Path | None) -> Part:
         """What the model's description says of it."""
         return Part("tb", "tb", _given(only=_path(self.only)))
+
+
+@dataclass(frozen=True, slots=True)
+class SourcePaths(_Set):
+    """Source paths."""
+
+    only: str = _only()
+
+    def part(self, _folder: Path | None) -> Part:
+        """What the model's description says of it."""
+        return Part("path", "path", _given(only=_path(self.only)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,6 +206,12 @@ ABOUT: dict[str, tuple[str, str, Sequence[str]]] = {
     "wp": ("each pair of linked words", "Eidelman 2012", ["wp:haus>house"]),
     "ins": ("each target word without a link, with every source word of its rule", "Eidelman 2012", ["ins:haus>of"]),
     "tb": ("two consecutive target words", "Eidelman 2012", ["tb:^>the", "tb:the>house", "tb:.>$"]),
+    "shape": ("where a rule has words (`w`) and gaps", "Chiang et al. 2009", ["shape:w_^1>^1_w"]),
+    "path": (
+        "a source word of a rule and the word before it, which is the rule's or the last of a gap",
+        "Dyer et al. 2010",
+        ["path:das>haus"],
+    ),
     "pb": (
         "the classes or tags of the two target words where phrases meet",
         "Haddow et al. 2011",

@@ -280,7 +280,7 @@ class Model(_Scorer):
         return self._native.estimate(phrase)
 
     def verify(self) -> None:
-        """Check the hash of all contents, which opening does for files up to 256 MB."""
+        """Read all of the file and check its hash, which opening does not."""
         self._native.verify()
 
     def __reduce__(self) -> tuple[type[Model], tuple[str]]:

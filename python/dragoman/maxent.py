@@ -17,7 +17,7 @@ from typing import Any
 from dragoman._core import maxent_train
 from dragoman.common import Seeded
 from dragoman.options import check, made, option
-from dragoman.rules import OrientationPrior, Path, Table, _base, _meta, _table_path
+from dragoman.rules import OrientationPrior, Path, Table, base_name, meta_of, table_path
 
 __all__ = ["Heldout", "Report", "Side", "Training", "train"]
 
@@ -104,13 +104,13 @@ def train(
     o = made(Training, changes, base=options)
     # What tables say of themselves; the names are those of the first version of the format.
     about = {"model": o.counts_of, "c": o.c, "least": o.min_count, "singletons": o.singletons, "seed": o.seed}
-    meta = {**Table(table).meta, o.name: {**about, "classes": [_base(file) for file in classes]}}
+    meta = {**Table(table).meta, o.name: {**about, "classes": [base_name(file) for file in classes]}}
     meta.pop("program", None)
     rules, examples, features, sides, held = maxent_train(
         os.fspath(table),
         (os.fspath(classes[0]), os.fspath(classes[1])),
-        _table_path(out),
-        _meta(**meta),
+        table_path(out),
+        meta_of(**meta),
         o.counts_of,
         o.name,
         float(o.c),

@@ -29,7 +29,9 @@ from dragoman.types import Weights
 __all__ = [
     "FORMAT",
     "MANIFEST",
+    "PHRASE",
     "REPORT",
+    "SYSTEMS",
     "USER",
     "WEIGHTS",
     "Base",
@@ -52,11 +54,15 @@ REPORT = "report.json"
 """Time and memory of each step of training, and what it saw; beside the model, not a part of it."""
 USER = "user"
 """The kind of a part that is a feature of a user, in a file of Python."""
+PHRASE = "phrase"
+SYSTEMS = (PHRASE, "hiero")
+"""What kinds of models there are: phrases that are put in order, and rules with gaps."""
 _FILES = frozenset({"path", "only", "tags", "classes", "source_words", "target_words"})
 FORMAT = 1
 """Of `model.toml`; it changes when folders of before cannot be read any more."""
 _SECTIONS = {
-    "format", "version", "file_count", "tables", "features", "search", "text", "made", "tuned", "base", "files",
+    "format", "version", "system", "file_count", "tables", "features", "search", "text", "made", "tuned", "base",
+    "files",
 }  # fmt: skip
 _TAKEN = "features"
 """The folder in a model for files that its features brought along."""
@@ -69,8 +75,8 @@ class Part:
     """One part of a model: a kind of feature, what it is called, and its options.
 
     Kinds are `scores` (columns of a rule table), `lm`, `distortion`, `reordering`, `word-penalty`, `phrase-penalty`
-    and `unknown-penalty`, the sparse sets of `dragoman.features`, and `user`: an `object` of a file of Python, `path`,
-    with its `options`. A `path` is a file in the model's folder.
+    and `unknown-penalty`, in hierarchical models `glue` and `pass-through`, the sparse sets of `dragoman.features`, and
+    `user`: an `object` of a file of Python, `path`, with its `options`. A `path` is a file in the model's folder.
     """
 
     kind: str
@@ -108,6 +114,8 @@ class Model:
     base: Base | None = None
     shared: frozenset[str] = frozenset()
     """The files that are in the base's folder."""
+    system: str = PHRASE
+    """Of which kind it is: `phrase`, or `hiero` for one whose rules have gaps."""
 
     @classmethod
     def open(cls, folder: str | PathLike[str], *, note: Callable[[str], None] | None = None) -> Model:
@@ -140,6 +148,7 @@ class Model:
             tuple(content.get("tuned", [])),
             base,
             shared,
+            content.get("system", PHRASE),
         )
         for name, (size, _) in files.items():
             _check_size(opened.file(name), size)
@@ -192,7 +201,8 @@ class Model:
         """A short hash of all that decides a translation but the weights: files, features, search, text."""
         whole = hashlib.blake2b(digest_size=8)
         described = [(part.kind, part.name, sorted(part.options.items())) for part in self.parts]
-        for item in (self.signature, self.tables, described, dict(self.search), dict(self.text)):
+        kind = () if self.system == PHRASE else (self.system,)
+        for item in (self.signature, self.tables, described, dict(self.search), dict(self.text), *kind):
             whole.update(repr(item).encode() + b"\n")
         return whole.hexdigest()
 
@@ -236,6 +246,8 @@ def _check(manifest: Path, content: Mapping[str, Any]) -> None:
     for section in content:
         if section not in _SECTIONS:
             raise InputError(f"{name}: unknown section `{section}`", name)
+    if content.get("system", PHRASE) not in SYSTEMS:
+        raise InputError(f"{name}: expected the system {' or '.join(SYSTEMS)}, found {content['system']}", name)
     for section in ("tables", "features"):
         if not isinstance(content.get(section), list):
             raise InputError(f"{name}: expected a list `{section}`, found none", name)
@@ -358,6 +370,7 @@ def seal(
     tables: Sequence[str],
     parts: Sequence[Part],
     initial: Mapping[str, float],
+    system: str = PHRASE,
     search: Mapping[str, Any] | None = None,
     text: Mapping[str, Any] | None = None,
     made: Mapping[str, Any] | None = None,
@@ -371,9 +384,17 @@ def seal(
     weights.save(path / WEIGHTS, Weights.of(initial))
     names = list(dict.fromkeys([*tables, *_own_files(parts), *extra]))
     files = {name: _entry(name, path / name) for name in names}
-    about = {"tables": list(tables), "search": dict(search or {}), "text": dict(text or {}), "made": dict(made or {})}
+    about = {
+        **_named(system), "tables": list(tables), "search": dict(search or {}), "text": dict(text or {}),
+        "made": dict(made or {}),
+    }  # fmt: skip
     write_bytes(path / MANIFEST, _described(about, parts, files))
     return Model.open(path)
+
+
+def _named(system: str) -> dict[str, str]:
+    """What `model.toml` says of the system: nothing of phrases."""
+    return {} if system == PHRASE else {"system": system}
 
 
 def _entry(name: str, path: Path) -> dict[str, Any]:
@@ -441,8 +462,8 @@ def _history(model: Model) -> dict[str, Any]:
     """What a model made of another says of it."""
     made = {**model.made, **({"corpus": dict(model.corpus)} if model.corpus else {})}
     return {
-        "tables": list(model.tables), "search": dict(model.search), "text": dict(model.text), "made": made,
-        "tuned": list(map(dict, model.tuned)),
+        **_named(model.system), "tables": list(model.tables), "search": dict(model.search), "text": dict(model.text),
+        "made": made, "tuned": list(map(dict, model.tuned)),
     }  # fmt: skip
 
 

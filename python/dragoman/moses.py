@@ -1,4 +1,7 @@
-"""Moses' models: `moses.ini` with its tables, language models and weights becomes a model folder."""
+"""Moses' models: `moses.ini` with its tables, language models and weights becomes a model folder.
+
+Phrase-based systems and hierarchical ones, whose rules have gaps: these have a glue grammar, too, of three rules.
+"""
 
 from __future__ import annotations
 
@@ -13,13 +16,14 @@ from os import PathLike
 from pathlib import Path
 
 from dragoman import lm, model, rules
-from dragoman._core import VERSION
+from dragoman._core import VERSION, rules_form
 from dragoman.errors import InputError
 from dragoman.files import cache_folder, read_text
-from dragoman.model import MANIFEST, Model, Part
+from dragoman.model import MANIFEST, PHRASE, Model, Part
 
 __all__ = ["cached", "convert", "read_ini"]
 
+_SPANS = "max-chart-span"
 _SEARCH = {"distortion-limit": "distortion_limit", "stack": "stack_size", "cube-pruning-pop-limit": "pop_limit"}
 _IGNORED = {
     "input-factors",
@@ -40,6 +44,7 @@ _IGNORED = {
     "show-weights",
     "mark-unknown",
     "inputtype",
+    "non-terminals",
 }
 """Sections that say nothing about scores, or whose work our own options do."""
 
@@ -55,6 +60,8 @@ class Ini:
     weight_lines: dict[str, int] = field(default_factory=dict)
     search: dict[str, int] = field(default_factory=dict)
     """Fields of `Search`."""
+    spans: list[int] = field(default_factory=list)
+    """Words that rules may span, table by table."""
 
     def fail(self, line: int, what: str) -> InputError:
         """An error at a line."""
@@ -71,7 +78,7 @@ def read_ini(path: str | PathLike[str]) -> Ini:
             continue
         if text.startswith("["):
             section = text.strip("[]")
-            if section not in {"feature", "weight", *_SEARCH, *_IGNORED}:
+            if section not in {"feature", "weight", _SPANS, *_SEARCH, *_IGNORED}:
                 raise ini.fail(number, f"section [{section}] cannot be read from Moses")
         elif section == "feature":
             kind, *options = text.split()
@@ -82,6 +89,8 @@ def read_ini(path: str | PathLike[str]) -> Ini:
                 raise ini.fail(number, f"expected name= weights, found `{text}`")
             ini.weights[name.strip()] = [_number(ini, number, item) for item in values.split()]
             ini.weight_lines[name.strip()] = number
+        elif section == _SPANS:
+            ini.spans.append(_whole(ini, number, section, text, 1))
         elif section in _SEARCH:
             ini.search[_SEARCH[section]] = _whole(ini, number, section, text)
         elif section not in _IGNORED:
@@ -133,7 +142,8 @@ def convert(path: str | PathLike[str], folder: str | PathLike[str]) -> Model:
         tables=tables,
         parts=parts,
         initial=maker.initial,
-        search={"table_limit": 0 if 0 in maker.limits else max(maker.limits), **ini.search},
+        system="hiero" if maker.hiero else PHRASE,
+        search=maker.search(),
         made={"from": "moses.ini"},
     )
 
@@ -150,6 +160,21 @@ class _Maker:
         self.reordering: list[tuple[str, Path, str]] = []
         self.counts: dict[str, int] = {}
         self.weighed: set[str] = set()
+        tables = [(line, o) for line, kind, o in ini.features if kind == "PhraseDictionaryMemory"]
+        forms = [rules_form(os.fspath(self._file(line, options))) for line, options in tables]
+        self.hiero = "moses" in forms
+        """Whether rules have gaps."""
+        if self.hiero and "phrases" in forms:
+            raise ini.fail(tables[forms.index("phrases")][0], "expected rules with gaps, as in the other tables")
+
+    def search(self) -> dict[str, int]:
+        """How widely to search, as Moses would."""
+        found = {"table_limit": 0 if 0 in self.limits else max(self.limits), **self.ini.search}
+        if self.hiero:
+            found["span_limit"] = min(self.ini.spans, default=_MOSES_SPAN)
+            found["cell_limit"] = found.pop("stack_size", _MOSES_CELL)
+            found.pop("distortion_limit", None)  # Moses, too, has no use for it there
+        return found
 
     def add(self, line: int, kind: str, options: dict[str, str]) -> None:
         """Adds a line of [feature]."""
@@ -162,12 +187,15 @@ class _Maker:
         name = options.get("name") or f"{kind}{self._next(kind)}"
         if kind in kinds:
             self._weigh(line, name, 1)
-            self.parts.append(Part(kinds[kind], name))
+            self.parts.append(Part(kinds[kind], name, _COUNTED.get(kind, {}) if self.hiero else {}))
         elif kind == "KENLM":
             self._weigh(line, name, 1)
             file = f"{name}.lm"
             lm.convert(self._file(line, options), self.out / file, form="hash")
             self.parts.append(Part("lm", name, {"path": file}))
+        elif kind == "PhraseDictionaryMemory" and (glue := self._glue(self._file(line, options))) is not None:
+            self._weigh(line, name, 1)
+            self.parts.append(Part("glue", name, {"first": glue, "next": glue}))
         elif kind == "PhraseDictionaryMemory":
             self.limits.append(_whole(self.ini, line, "table-limit", options.get("table-limit", "20"), 0))
             count = _whole(self.ini, line, "num-features", options.get("num-features", "4"), 1)
@@ -201,6 +229,22 @@ class _Maker:
             parts.append(Part("reordering", name, {"table": every, "model": name, "top": top}))
         return tables, [*self.parts, *parts]
 
+    def _glue(self, path: Path) -> float | None:
+        """What each rule of the start symbol scores, if the table is a glue grammar; else none."""
+        if not self.hiero or path.stat().st_size > _MOST_GLUE:
+            return None
+        found: dict[str, float] = {}
+        for number, line in enumerate(read_text(path), start=1):
+            sides = [" ".join(part.split()) for part in line.split("|||")]
+            if len(sides) < 3 or (rule := " ||| ".join(sides[:2])) not in _GLUE:
+                if "[S]" in line:
+                    raise InputError(f"{path}:{number}: expected a rule of a glue grammar, found `{line}`", str(path))
+                return None
+            found[_GLUE[rule]] = _number(self.ini, number, sides[2])
+        if set(found) != set(_GLUE.values()) or found["start"] != 1 or found["end"] != 1 or found["next"] <= 0:
+            raise InputError(f"{path}: expected rules for <s>, </s> (scored 1) and `[X][S] [X][X]`", str(path))
+        return math.log(found["next"])
+
     def _check_reordering(self, line: int, options: Mapping[str, str]) -> None:
         kind = options.get("type", "")
         if not re.fullmatch(r"(wbe|phrase|hier)-msd-bidirectional-fe(-allff)?", kind):
@@ -230,6 +274,20 @@ class _Maker:
             raise self.ini.fail(line, f"expected {count} weight(s) of {name} in [weight], found {found}")
         names = [name] if count == 1 else [f"{name}[{i}]" for i in range(count)]
         self.initial.update(zip(names, values, strict=True))
+
+
+_GLUE = {
+    "<s> [X] ||| <s> [S]": "start",
+    "[X][S] </s> [X] ||| [X][S] </s> [S]": "end",
+    "[X][S] [X][X] [X] ||| [X][S] [X][X] [S]": "next",
+}
+"""The rules of a glue grammar with one kind of gap."""
+_MOST_GLUE = 10_000
+"""Bytes of a glue grammar, at most."""
+_COUNTED: dict[str, dict[str, int]] = {"WordPenalty": {"ends": 2}, "PhrasePenalty": {"glue": 1, "ends": 2}}
+"""What Moses' chart counts besides: `<s>` and `</s>` as words and as rules, and each rule of the start symbol."""
+_MOSES_SPAN, _MOSES_CELL = 20, 200
+"""Moses' defaults."""
 
 
 def _packed(path: Path) -> Iterator[Path]:

@@ -16,9 +16,11 @@ import numpy.typing as npt
 from dragoman._core import CompoundModel, PieceModel, pieces_undo, word_counts
 from dragoman.types import Texts
 
-__all__ = ["LINKS", "Compounds", "Owned", "Subwords", "join_pieces"]
+__all__ = ["LINKS", "MARK", "Compounds", "Owned", "Subwords", "join_pieces"]
 
 Path = str | PathLike[str]
+MARK = "@@"
+"""What a piece ends with that its word goes on after."""
 LINKS = ("s", "es", "n", "en", "er", "e", "ens")
 """What German has between the parts of a compound."""
 
@@ -46,8 +48,8 @@ class Subwords:
 
     >>> subwords = Subwords.learn(["low low low lower lowest"], size=12)
     >>> subwords.apply(["lowest slow 3.5"]).texts[0]
-    'low@@ e@@ s@@ t s@@ low 3.5'
-    >>> join_pieces(["low@@ e@@ s@@ t s@@ low 3.5"])[0]
+    'lowe@@ s@@ t s@@ low 3.5'
+    >>> join_pieces(["lowe@@ s@@ t s@@ low 3.5"])[0]
     'lowest slow 3.5'
     """
 

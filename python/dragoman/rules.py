@@ -15,7 +15,15 @@ from dataclasses import dataclass
 from os import PathLike
 from typing import Any, Literal, get_args
 
-from dragoman._core import VERSION, RuleTable, rules_extract, rules_import, rules_score_count, words
+from dragoman._core import (
+    VERSION,
+    RuleTable,
+    rules_extract,
+    rules_form,
+    rules_import,
+    rules_score_count,
+    words,
+)
 from dragoman.common import Sorting
 from dragoman.errors import OptionError
 from dragoman.options import check, made, option
@@ -77,6 +85,8 @@ class Report:
     """Dropped by the significance test."""
     below_top: int
     """Dropped because the source phrase has enough better rules."""
+    rare: int
+    """Rules with gaps, dropped because they were seen too few times."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,14 +115,14 @@ class Rule:
     """Source and target offsets of linked words."""
 
 
-def _table_path(out: Path) -> str:
+def table_path(out: Path) -> str:
     name = os.fspath(out)
     if name.endswith(_PACKED) or name == "-":
         raise OptionError(f"expected a file name without .gz, .zst or .xz for a table, which is mapped, found `{name}`")
     return name
 
 
-def _lexical(prefix: Path | None) -> tuple[str, str] | None:
+def lexical_names(prefix: Path | None) -> tuple[str, str] | None:
     """What the names of the lexical tables begin and end with."""
     if prefix is None:
         return None
@@ -121,11 +131,11 @@ def _lexical(prefix: Path | None) -> tuple[str, str] | None:
     return name.removesuffix(ending), ending
 
 
-def _meta(**options: Any) -> str:
+def meta_of(**options: Any) -> str:
     return json.dumps({"program": f"dragoman {VERSION}", **options})
 
 
-def _base(path: Path) -> str:
+def base_name(path: Path) -> str:
     return os.path.basename(os.fspath(path))  # noqa: PTH119
 
 
@@ -197,9 +207,9 @@ def extract(
     alpha, add = (o.alpha, 0.0) if o.add is None else (None, float(o.add))
     # What tables say of themselves; the names are those of the first version of the format.
     about = {
-        "source": _base(source),
-        "target": _base(target),
-        "alignments": _base(alignments),
+        "source": base_name(source),
+        "target": base_name(target),
+        "alignments": base_name(alignments),
         "length": o.max_phrase_length,
         "longest": o.max_words,
         "reordering": list(o.reordering),
@@ -212,9 +222,13 @@ def extract(
     }
     figures = rules_extract(
         (os.fspath(source), os.fspath(target), os.fspath(alignments)),
-        _table_path(out),
-        _meta(**about),
+        table_path(out),
+        meta_of(**about),
         o.max_phrase_length,
+        None,
+        1,
+        "moses",
+        [],
         o.max_words,
         list(o.reordering),
         o.moses_next,
@@ -224,7 +238,7 @@ def extract(
         o.orientation_counts,
         top,
         level,
-        _lexical(o.lexical),
+        lexical_names(o.lexical),
         o.memory,
     )
     return Report(*figures)
@@ -232,7 +246,7 @@ def extract(
 
 def model_of(path: Path) -> str:
     """Tell the reordering model from the name of a Moses table: `reordering-table.hier-msd-...` is hier, else wbe."""
-    return next((model for model in ("hier", "phrase") if f"{model}-" in _base(path)), "wbe")
+    return next((model for model in ("hier", "phrase") if f"{model}-" in base_name(path)), "wbe")
 
 
 def import_moses(
@@ -241,9 +255,14 @@ def import_moses(
     *,
     reordering: Mapping[str, Path] | Sequence[Path] = (),
     columns: Sequence[str] | None = None,
+    phrases: bool = False,
     **changes: Any,
 ) -> Imported:
     """Turn a Moses phrase table, and reordering tables if there are any, into one mapped table.
+
+    Tables with gaps of Moses (`a [X][X] [X] ||| b [X][X] [X] ||| ...`) and grammars of cdec (`[X] ||| a [X,1] ||| ...`)
+    are known by their first line, unless `phrases` says that brackets are just words. cdec's scores are taken as they
+    are.
 
     `reordering` maps names of models to files; from files alone the names are told by `model_of`. `columns` names the
     scores; without it four scores have Moses' meaning (`MOSES_COLUMNS`), others are s1, s2, ... `memory` is the
@@ -255,12 +274,14 @@ def import_moses(
         if len(set(models)) < len(models):
             raise OptionError(f"expected different reordering models, found {', '.join(models)}; name them")
         reordering = dict(zip(models, reordering, strict=True))
-    if columns is None and rules_score_count(os.fspath(path)) == len(MOSES_COLUMNS):
+    form = "phrases" if phrases else rules_form(os.fspath(path))
+    if columns is None and form != "cdec" and rules_score_count(os.fspath(path)) == len(MOSES_COLUMNS):
         columns = MOSES_COLUMNS
     tables = [(model, os.fspath(file)) for model, file in reordering.items()]
     names = None if columns is None else list(columns)
-    meta = _meta(imported=_base(path), reordering={model: _base(file) for model, file in tables})
-    return Imported(*rules_import(os.fspath(path), tables, names, _table_path(out), meta, memory))
+    system = {} if form == "phrases" else {"system": "hiero"}
+    meta = meta_of(**system, imported=base_name(path), reordering={model: base_name(file) for model, file in tables})
+    return Imported(*rules_import(os.fspath(path), form, tables, names, table_path(out), meta, memory))
 
 
 class Table:
@@ -327,9 +348,13 @@ class Table:
         *,
         columns: Sequence[str] | None = None,
         reordering: Mapping[str, Path] | None = None,
+        cdec: bool = False,
         **changes: Any,
     ) -> None:
-        """Write a Moses phrase table to `rules`, and a reordering table for each model in `reordering`.
+        """Write a Moses table to `rules`, and a reordering table for each model in `reordering`.
+
+        The rules of a hierarchical system have gaps there, `[X][X]`. With `cdec` a grammar of cdec is written, with
+        scores as they are.
 
         Lines are sorted by bytes. Scores are probabilities (of the log count the count, of the unique indicator e
         or 1), so that Moses' logarithms of them are ours. Without `columns`, these are `MOSES_COLUMNS` if the table
@@ -338,8 +363,9 @@ class Table:
         memory = made(Sorting, changes).memory
         if columns is None:
             plain = [name for name in self.columns if not name.startswith(tuple(f"{m}." for m in self.models))]
-            columns = MOSES_COLUMNS if set(MOSES_COLUMNS) <= set(plain) else plain
+            columns = MOSES_COLUMNS if set(MOSES_COLUMNS) <= set(plain) and not cdec else plain
         counts = self.meta.get("smoothing") == "none" and "log count" in self.columns
         tables = [] if reordering is None else [(model, os.fspath(file)) for model, file in reordering.items()]
         path = None if rules is None else os.fspath(rules)
-        self.native.export(path, list(columns), counts, tables, memory)
+        form = "cdec" if cdec else "moses" if self.meta.get("system") == "hiero" else "phrases"
+        self.native.export(path, form, list(columns), counts, tables, memory)

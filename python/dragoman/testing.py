@@ -305,10 +305,10 @@ def check_feature(
 def _check_search(decoder: Decoder, lines: Sequence[str], weights: Weights) -> None:
     """The score of the best path in the search is that of its values: no state was joined with an unequal one."""
     for line in lines[:20]:
-        lattice = decoder.lattice(line, features=True, weights=weights)
-        for arc in lattice.arcs:
-            found = sum(weights[name] * value for name, value in arc.features.items())
-            _law(abs(found - arc.score) < 1e-3 + 1e-4 * abs(found), "arcs of the lattice score what they say", arc)
+        forest = decoder.forest(line, features=True, weights=weights)
+        for edge in forest.edges:
+            found = sum(weights[name] * value for name, value in edge.features.items())
+            _law(abs(found - edge.score) < 1e-3 + 1e-4 * abs(found), "edges of the forest score what they say", edge)
 
 
 def check_engine(engine: Engine) -> None:

@@ -10,19 +10,23 @@ from __future__ import annotations
 import html
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
 from types import TracebackType
-from typing import Any, NamedTuple, overload
+from typing import Any, overload
+from weakref import WeakKeyDictionary
 
 from dragoman import moses, weights
 from dragoman.alignment import Aligner
-from dragoman.decoder import Constraints, Decoder, Derivation, Lattice, Phrase, Search
+from dragoman.decoder import Constraints, Decoder, Derivation, Forest, Phrase, Search
 from dragoman.errors import InputError, OptionError
+from dragoman.glossary import Glossary, Matcher, TermUse, glossary_of
 from dragoman.model import Model, is_model
 from dragoman.options import made
+from dragoman.preprocess import word_spans
+from dragoman.request import Asker, Request, asker
 from dragoman.tables import table
 from dragoman.types import Candidates, Weights
 
@@ -47,9 +51,12 @@ class Translation:
     source_words: tuple[str, ...]
     alignment: tuple[tuple[int, int], ...]
     """Pairs of a source word and a target word that belong together, by their numbers from 0."""
-    _model: Translator = field(repr=False, compare=False)
-    _weights: Weights = field(repr=False, compare=False)
+    glossary: tuple[TermUse, ...] = ()
+    """Where terms of the glossary are in the source, and what became of them."""
+    _model: Translator = field(kw_only=True, repr=False, compare=False)
+    _weights: Weights = field(kw_only=True, repr=False, compare=False)
     _constraints: Constraints | None = field(default=None, repr=False, compare=False)
+    _tokenized: bool = field(default=False, repr=False, compare=False)
     _listed: tuple[Mapping[str, float], str] | None = field(default=None, repr=False, compare=False)
     """Of one that is not the best: its features, and the spans of its phrases."""
 
@@ -75,14 +82,32 @@ class Translation:
             return self._model.decoder.explain(line, weights=self._weights, constraints=self._constraints)
         phrases = [_phrase(span, self.source_words, self.words) for span in self._listed[1].split()]
         used = {name: self._weights[name] for name in self._listed[0]}
-        return Derivation(self.score, phrases, used)
+        return Derivation(self.score, phrases, used, " ".join(self.words))
+
+    @property
+    def source_spans(self) -> list[tuple[int, int]]:
+        """Where each of `source_words` is in `source`: its first character, and the one after its last."""
+        return word_spans(self.source) if self._tokenized else self._model.decoder.text.cut(self.source).spans
+
+    @property
+    def target_spans(self) -> list[tuple[int, int]]:
+        """Where each of `words` is in `text`."""
+        return word_spans(self.text) if self._tokenized else self._model.decoder.text.joined(" ".join(self.words)).spans
+
+    @property
+    def spans(self) -> list[tuple[tuple[int, int], tuple[int, int]]]:
+        """`alignment` in characters: which span of `source` and which span of `text` belong together."""
+        left, right = self.source_spans, self.target_spans
+        return [(left[s], right[t]) for s, t in self.alignment]
 
     def to_dict(self) -> dict[str, Any]:
         """What JSON shows."""
-        return {
+        shown = {
             "text": self.text, "source": self.source, "score": self.score, "words": list(self.words),
             "source_words": list(self.source_words), "alignment": [list(pair) for pair in self.alignment],
+            "spans": [[*s, *t] for s, t in self.spans],
         }  # fmt: skip
+        return {**shown, "glossary": [_shown(use) for use in self.glossary]} if self.glossary else shown
 
     def _repr_html_(self) -> str:
         """For Jupyter: both sides, with colours for words that belong together."""
@@ -99,6 +124,11 @@ class Translation:
             f'<div dir="auto"><p>{html.escape(self.source)}</p><p><b>{html.escape(self.text)}</b></p>'
             f"<p><small>{target} &nbsp; (score {self.score:.3f})</small></p></div>"
         )
+
+
+def _shown(use: TermUse) -> dict[str, Any]:
+    shown: dict[str, Any] = {"term": use.term.source, "span": list(use.span), "target": use.target}
+    return {**shown, "why": use.why} if use.why else shown
 
 
 def _phrase(span: str, source: Sequence[str], target: Sequence[str]) -> Phrase:
@@ -131,7 +161,8 @@ class Explanation:
     def __str__(self) -> str:
         lines = [f"{self.translation.text}   (score {self.derivation.score:.4f})", ""]
         phrases = [
-            [f"{p.start}-{p.end - 1}", p.source, p.target or "(nothing)", "" if p.origin == "rule" else p.origin,
+            [f"{p.start}-{p.end - 1}", "  " * p.depth + p.source, p.target or "(nothing)",
+             "" if p.origin == "rule" else p.origin,
              f"{sum(self.derivation.weights.get(n, 0.0) * v for n, v in p.features.items()):.3f}"]
             for p in self.derivation.phrases
         ]  # fmt: skip
@@ -154,11 +185,13 @@ class Explanation:
         """What JSON shows."""
         phrases = [
             {"source": p.source, "target": p.target, "span": [p.start, p.end], "origin": p.origin,
-             "features": dict(p.features)}
+             "features": dict(p.features), **({"depth": p.depth} if p.depth else {})}
             for p in self.derivation.phrases
         ]  # fmt: skip
+        known = self.translation.to_dict()
+        extra: dict[str, Any] = {n: known[n] for n in ("alignment", "spans", "glossary") if n in known}
         return {
-            "text": self.translation.text, "score": self.derivation.score, "phrases": phrases,
+            "text": self.translation.text, "score": self.derivation.score, "phrases": phrases, **extra,
             "weights": dict(self.derivation.weights), "contributions": self.contributions(),
             "alternatives": [{"text": t.text, "score": t.score} for t in self.alternatives],
         }  # fmt: skip
@@ -172,11 +205,17 @@ class Translator:
     """A loaded model. One serves many threads at once; `close` or `with` lets go of its tables.
 
     `translate`, `nbest`, `explain`, `align` and `score` take plain text, prepared and finished as the model's training
-    text was; `tokenized=True` says that words stand between spaces on both sides, as the model has them.
+    text was; `tokenized=True` says that words stand between spaces on both sides, as the model has them. The first
+    three use the glossary that the model was loaded with, or another one: a file, a mapping, pairs, a `Glossary`; `{}`
+    is none.
     """
 
     def __init__(self, decoder: Decoder) -> None:
         self.decoder = decoder
+        self._matchers: WeakKeyDictionary[Glossary, Matcher] = WeakKeyDictionary()
+        self.markup = decoder.search.markup
+        if self.markup:  # it is read here, where text is plain, and nowhere else
+            decoder.search = replace(decoder.search, markup=False)
 
     def __repr__(self) -> str:
         languages = "-".join(filter(None, self.languages)) or "?"
@@ -202,6 +241,11 @@ class Translator:
         return self.decoder.model
 
     @property
+    def glossary(self) -> Glossary | None:
+        """The glossary of all calls that name no other."""
+        return self.decoder.glossary
+
+    @property
     def languages(self) -> tuple[str, str]:
         """Source and target language, if the model knows them."""
         source, target = self.model.text.get("languages", ["", ""])
@@ -218,11 +262,16 @@ class Translator:
 
     @overload
     def translate(  # type: ignore[overload-overlap]  # a string is lines, too, but not here
-        self, text: str, *, tokenized: bool = False, constraints: Constraints | None = None
+        self, text: str, *, tokenized: bool = False, constraints: Constraints | None = None, glossary: Any = None
     ) -> Translation: ...
     @overload
     def translate(
-        self, text: Iterable[str | tuple[str, Constraints]], *, tokenized: bool = False, constraints: None = None
+        self,
+        text: Iterable[str | tuple[str, Constraints]],
+        *,
+        tokenized: bool = False,
+        constraints: None = None,
+        glossary: Any = None,
     ) -> Iterator[Translation]: ...
 
     def translate(
@@ -231,37 +280,41 @@ class Translator:
         *,
         tokenized: bool = False,
         constraints: Constraints | None = None,
+        glossary: Any = None,
     ) -> Translation | Iterator[Translation]:
         """The best translation of a line; of many lines one by one, as they come, on all threads.
 
-        `constraints` (given translations, walls, zones) count words as the model has them.
+        `constraints` (given translations, walls, zones) count characters of plain text, words of tokenised text.
         """
+        asker = self.asker(tokenized, glossary)
         if isinstance(text, str):
-            line = self._before([text], tokenized)[0]
-            found = self._listed(line, 1, constraints, features=False)
-            return self._translation(found, 0, _Line(text, line, constraints), tokenized)
+            line = asker.ask(text, constraints)
+            return self._translation(self._listed(line, 1, features=False), 0, line, asker)
         if constraints is not None:
             raise OptionError("many lines have their constraints beside them: (line, constraints)")
-        return (found[0] for found in self._stream(text, 1, tokenized))
+        return (found[0] for found in self._stream(text, 1, asker))
 
     @overload
     def nbest(  # type: ignore[overload-overlap]
-        self, text: str, size: int = 10, *, tokenized: bool = False
+        self, text: str, size: int = 10, *, tokenized: bool = False, glossary: Any = None
     ) -> list[Translation]: ...
     @overload
-    def nbest(self, text: Iterable[str], size: int = 10, *, tokenized: bool = False) -> Iterator[list[Translation]]: ...
+    def nbest(
+        self, text: Iterable[str], size: int = 10, *, tokenized: bool = False, glossary: Any = None
+    ) -> Iterator[list[Translation]]: ...
 
     def nbest(
-        self, text: str | Iterable[str], size: int = 10, *, tokenized: bool = False
+        self, text: str | Iterable[str], size: int = 10, *, tokenized: bool = False, glossary: Any = None
     ) -> list[Translation] | Iterator[list[Translation]]:
         """The best translations of a line, the best first; of many lines a list each, as they come."""
         if size < 1:
             raise OptionError(f"expected a list of at least 1 translation, found {size}")
+        asker = self.asker(tokenized, glossary)
         if isinstance(text, str):
-            line = _Line(text, self._before([text], tokenized)[0], None)
-            found = self._listed(line.ready, size, None, features=True)
-            return [self._translation(found, row, line, tokenized, listed=True) for row in range(found.size)]
-        return self._stream(text, size, tokenized)
+            line = asker.ask(text)
+            found = self._listed(line, size, features=True)
+            return [self._translation(found, row, line, asker, listed=True) for row in range(found.size)]
+        return self._stream(text, size, asker)
 
     def explain(
         self,
@@ -269,20 +322,21 @@ class Translator:
         *,
         tokenized: bool = False,
         constraints: Constraints | None = None,
+        glossary: Any = None,
         alternatives: int = _ALTERNATIVES,
     ) -> Explanation:
         """Why a line is translated as it is: phrases, features, alternatives."""
-        _one(text)
-        best = self.translate(text, tokenized=tokenized, constraints=constraints)
-        line = _Line(text, " ".join(best.source_words), constraints)
-        found = self._listed(line.ready, alternatives + 1, constraints, features=True)
-        others = [self._translation(found, row, line, tokenized, listed=True) for row in range(1, found.size)]
+        asker = self.asker(tokenized, glossary)
+        line = asker.ask(_one(text), constraints)
+        best = self._translation(self._listed(line, 1, features=False), 0, line, asker)
+        found = self._listed(line, alternatives + 1, features=True)
+        others = [self._translation(found, row, line, asker, listed=True) for row in range(1, found.size)]
         return Explanation(best, best.derivation, others)
 
-    def lattice(self, text: str, *, tokenized: bool = False) -> Lattice:
-        """The recombined search graph of a line."""
+    def forest(self, text: str, *, tokenized: bool = False) -> Forest:
+        """All derivations of a line that the search kept."""
         _one(text)
-        return self.decoder.lattice(self._before([text], tokenized)[0], features=True)
+        return self.decoder.forest(self._before([text], tokenized)[0], features=True)
 
     def align(self, source: str, target: str, *, tokenized: bool = False) -> list[tuple[int, int]]:
         """Which words of a line and of its translation belong together, by the model's own aligner."""
@@ -320,52 +374,59 @@ class Translator:
         """Lines as the model has them."""
         return list(lines) if tokenized else self.decoder.text.before(lines)
 
-    def _listed(self, line: str, size: int, constraints: Constraints | None, *, features: bool) -> Candidates:
-        wanted = None if constraints is None else [constraints]
-        return self.decoder.nbest([line], size, features=features, phrases=True, constraints=wanted)
+    def asker(self, tokenized: bool = False, glossary: Any = None) -> Asker:
+        """What makes requests of lines, with the glossary of this model or another one."""
+        decoder = self.decoder
+        terms = decoder.glossary if glossary is None else Glossary.of(glossary)
+        matcher = self._matcher(terms) if terms is not None and len(terms) else None
+        featured = decoder.counts_terms
+        return asker(decoder.text, matcher, decoder.weights, featured=featured, markup=self.markup, tokenized=tokenized)
+
+    def _matcher(self, terms: Glossary) -> Matcher:
+        """A glossary in words, made once."""
+        found = self._matchers.get(terms)
+        if found is None:
+            found = self._matchers[terms] = Matcher(terms, self.decoder.text)
+        return found
+
+    def _listed(self, line: Request, size: int, *, features: bool) -> Candidates:
+        wanted = None if line.constraints is None else [line.constraints]
+        return self.decoder.nbest([line.ready], size, features=features, phrases=True, constraints=wanted)
 
     def _stream(
-        self, text: Iterable[str | tuple[str, Constraints]], size: int, tokenized: bool
+        self, text: Iterable[str | tuple[str, Constraints]], size: int, asker: Asker
     ) -> Iterator[list[Translation]]:
         """Lists of many lines, in order."""
-        under_way: deque[_Line] = deque()
+        under_way: deque[Request] = deque()
 
         def prepared() -> Iterator[str | tuple[str, Constraints]]:
             for item in text:
                 line, wanted = item if isinstance(item, tuple) and len(item) == 2 else (item, None)
-                ready = self._before([_one(line)], tokenized)[0]
-                under_way.append(_Line(line, ready, wanted))
-                yield ready if wanted is None else (ready, wanted)
+                request = asker.ask(_one(line), wanted)
+                under_way.append(request)
+                yield request.item
 
         for found in self.decoder.stream(prepared(), size, features=size > 1, phrases=True):
             line = under_way.popleft()
-            yield [self._translation(found, row, line, tokenized, listed=size > 1) for row in range(found.size)]
+            yield [self._translation(found, row, line, asker, listed=size > 1) for row in range(found.size)]
 
     def _translation(
-        self, found: Candidates, row: int, line: _Line, tokenized: bool, *, listed: bool = False
+        self, found: Candidates, row: int, line: Request, asker: Asker, *, listed: bool = False
     ) -> Translation:
         assert found.totals is not None
         assert found.alignments is not None
-        words = found.texts[row]
+        assert found.extra is not None
+        text, words = found.texts[row], found.texts[row].split()
         links = (link.partition("-") for link in found.alignments[row].split())
         extra = None
         if listed and row:
-            extra = (found.features.row(row), found.extra[row] if found.extra is not None else "")
+            extra = (found.features.row(row), found.extra[row])
         return Translation(
-            words if tokenized else self.decoder.text.after([words])[0], line.text, float(found.totals[row]),
-            tuple(words.split()), tuple(line.ready.split()), tuple((int(s), int(t)) for s, _, t in links), self,
-            self.decoder.weights, line.constraints, extra,
+            text if asker.tokenized else self.decoder.text.after([text])[0], line.text, float(found.totals[row]),
+            tuple(words), tuple(line.ready.split()), tuple((int(s), int(t)) for s, _, t in links),
+            tuple(asker.uses(line, words, found.extra[row])), _model=self, _weights=self.decoder.weights,
+            _constraints=line.constraints, _tokenized=asker.tokenized, _listed=extra,
         )  # fmt: skip
-
-
-class _Line(NamedTuple):
-    """A line under way."""
-
-    text: str
-    """As it came."""
-    ready: str
-    """As the model has it."""
-    constraints: Constraints | None
 
 
 def _one(text: str) -> str:
@@ -385,6 +446,8 @@ def load(
     *,
     weights: Weights | Mapping[str, float] | str | PathLike[str] | None = None,
     features: str | None = None,
+    glossary: Any = None,
+    glossary_weight: float | None = None,
     threads: int | None = None,
     trust: bool = False,
     note: Callable[[str], None] | None = None,
@@ -393,13 +456,15 @@ def load(
     """Opens a model that `train`, `tune` or `dragoman model pack` made, or a Moses system by its `moses.ini`.
 
     `weights` other than the model's own: a file, a mapping or `Weights`. `features` adds sparse feature sets and
-    features from files of yours (`pt,al,mine.py:Lengths`). Features in Python that the model brings along run only
-    with `trust`: read them first. `note` hears where an archive was unpacked. Further options are those of the search:
-    `pop_limit=300`.
+    features from files of yours (`pt,al,mine.py:Lengths`). Terms of a `glossary` (a file, a mapping, pairs) are
+    translated as it says; with a `glossary_weight` they are preferred as much as this says. Features in Python that the
+    model brings along run only with `trust`: read them first. `note` hears where an archive was unpacked. Further
+    options are those of the search: `pop_limit=300`.
     """
     path = Path(model)
     opened = Model.open(path, note=note) if is_model(path) or not path.is_file() else moses.cached(path)
     chosen = None if weights is None else _weights(weights)
-    decoder = Decoder(opened, weights=chosen, features=features, threads=threads, trust=trust)
+    terms = glossary_of(opened, glossary, glossary_weight)
+    decoder = Decoder(opened, weights=chosen, features=features, threads=threads, trust=trust, glossary=terms)
     decoder.search = made(Search, search, base=decoder.search, what="load")
     return Translator(decoder)

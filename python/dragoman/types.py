@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from dragoman._core import (
     Names,
+    NativeForests,
     SharedValues,
     Texts,
     align_weights,
@@ -29,9 +30,9 @@ __all__ = [
     "Candidates",
     "Chains",
     "Features",
+    "ForestColumns",
     "Forests",
     "Hypotheses",
-    "Lattices",
     "Lists",
     "Metric",
     "Names",
@@ -344,28 +345,130 @@ def taken(column: F64 | Texts, rows: I64) -> F64 | Texts:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Lattices:
-    """Lattices of some sentences, in columns: every path from node 0 to the last node is a translation.
+class ForestColumns:
+    """Forests of some sentences: hypergraphs of derivations (docs/forest.md). A lattice is one with a tail per edge.
 
-    The arcs of lattice s are those from `starts[s]` up to `starts[s + 1]`, in order of their heads; each leads from a
-    node to a higher one, so that parts of translations with the same future can be shared. A lattice without nodes
-    has no translation; one with a single node has the empty one.
+    A derivation of a node is one of its edges with a derivation of each of the edge's tails; derivations of the last
+    node are translations. A forest without nodes has none.
     """
 
     ids: Texts
-    nodes: I64
-    """Number of nodes of each lattice."""
-    starts: I64
-    tails: U32
-    heads: U32
-    texts: Texts
-    """The words of each arc, between blanks."""
-    features: Features
-    """A row an arc; those of a path add up."""
+    names: Names
+    """The names of features."""
+    native: NativeForests
+
+    @classmethod
+    def of(cls, ids: Sequence[str], names: Names, **columns: Any) -> ForestColumns:
+        """Forests from flat arrays with the names of `columns`; those from `scores` on may be left out."""
+        return cls(Texts(list(ids)), names, NativeForests.from_columns(**columns))
+
+    @classmethod
+    def of_lattices(
+        cls, ids: Sequence[str], nodes: I64, starts: I64, tails: U32, heads: U32, texts: Sequence[str], rows: Features
+    ) -> ForestColumns:
+        """Lattices: the arcs of lattice s are those from `starts[s]` up to `starts[s + 1]`, in order of their heads.
+
+        Node 0 is the start and the last node the end. Each arc leads to a higher node and has words and features; a
+        lattice with a single node has the empty translation.
+        """
+        table, made = Names([]), _Lattices()
+        for s, count in enumerate(nodes.tolist()):
+            for arc in range(int(starts[s]), int(starts[s + 1])):
+                span = slice(int(rows.starts[arc]), int(rows.starts[arc + 1]))
+                numbers = [table.intern(word) for word in texts[arc].split()]
+                made.add(int(tails[arc]), int(heads[arc]), numbers, rows.columns[span], rows.values[span])
+            if count == 1:
+                made.add(0, 1, [], rows.columns[:0], rows.values[:0])
+            made.end(max(count - 1, min(count, 1)))
+        return cls.of(ids, rows.names, words=Texts(table.to_list()), **made.columns())
 
     def __len__(self) -> int:
         """Number of sentences."""
-        return len(self.nodes)
+        return len(self.native)
+
+    @property
+    def nodes(self) -> I64:
+        """Number of nodes of each forest."""
+        return self.native.nodes
+
+    @property
+    def edges(self) -> I64:
+        """Number of edges of each forest."""
+        return self.native.edges
+
+    def columns(self) -> dict[str, Any]:
+        """All of it as flat arrays, by name; docs/forest.md says what each one is."""
+        return self.native.columns()
+
+    @property
+    def features(self) -> Features:
+        """A row an edge, of all forests one after the other; those of a derivation add up."""
+        made = self.columns()
+        return Features(self.names, made["row_starts"], made["columns"], made["values"])
+
+    def take(self, sentences: I64) -> ForestColumns:
+        """The forests of some sentences, in the order given."""
+        rows = np.ascontiguousarray(sentences, dtype=np.int64)
+        return ForestColumns(self.ids.take(rows), self.names, self.native.take(rows))
+
+    def rescored(self, weights: Weights) -> ForestColumns:
+        """The same with the scores that edges have under some weights."""
+        return ForestColumns(self.ids, self.names, self.native.rescored(weights.align(self.names)))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """By name, and only the names that occur."""
+        made = self.columns()
+        used, made["columns"] = np.unique(made["columns"], return_inverse=True)
+        made["columns"] = made["columns"].astype(np.uint32)
+        return _forests, (self.ids, names_take(self.names, used.astype(np.int64)), made)
+
+
+class _Lattices:
+    """The columns of lattices that are being made."""
+
+    def __init__(self) -> None:
+        self.nodes, self.heads, self.tails, self.symbols = list[int](), list[int](), list[int](), list[int]()
+        self.starts, self.tail_starts, self.symbol_starts, self.row_starts = [0], [0], [0], [0]
+        self.rows: list[tuple[U32, F64]] = []
+
+    def add(self, tail: int, head: int, words: Sequence[int], columns: U32, values: F64) -> None:
+        """An arc; node 0, the start, is no node of a forest."""
+        self.heads.append(head - 1)
+        self.tails += [tail - 1] * (tail > 0)
+        self.symbols += [_TAIL] * (tail > 0) + list(words)
+        self.rows.append((columns, values))
+        for starts, size in (
+            (self.tail_starts, len(self.tails)), (self.symbol_starts, len(self.symbols)),
+            (self.row_starts, self.row_starts[-1] + len(columns)),
+        ):  # fmt: skip
+            starts.append(size)
+
+    def end(self, nodes: int) -> None:
+        """The end of a lattice."""
+        self.nodes.append(nodes)
+        self.starts.append(len(self.heads))
+
+    def columns(self) -> dict[str, Any]:
+        """As `ForestColumns.of` takes them."""
+        bad = [node for node in (*self.heads, *self.tails) if node < 0]
+        if bad:
+            raise OptionError("a lattice has an arc to its start")
+        wide = {
+            name: np.array(getattr(self, name), dtype=np.int64)
+            for name in ("nodes", "starts", "tail_starts", "symbol_starts", "row_starts")
+        }
+        narrow = {name: np.array(getattr(self, name), dtype=np.uint32) for name in ("heads", "tails", "symbols")}
+        columns = np.concatenate([row[0] for row in self.rows] or [np.zeros(0, dtype=np.uint32)])
+        values = np.concatenate([row[1] for row in self.rows] or [np.zeros(0)])
+        return {**wide, **narrow, "columns": columns.astype(np.uint32), "values": values.astype(np.float64)}
+
+
+_TAIL = 1 << 31
+"""From here on a target symbol is no word: this plus k is tail k."""
+
+
+def _forests(ids: Texts, names: Names, columns: dict[str, Any]) -> ForestColumns:
+    return ForestColumns(ids, names, NativeForests.from_columns(**columns))
 
 
 @runtime_checkable
@@ -459,12 +562,12 @@ class Translator(Source, Protocol):
 
 @runtime_checkable
 class Forests(Source, Protocol):
-    """A source that gives hypergraphs; lattices, where each edge has one tail, are all there is so far."""
+    """A source that gives forests: hypergraphs of derivations, or lattices, where each edge has one tail."""
 
-    def lattices(
+    def forests(
         self, sentences: Sequence[int], weights: Weights, density: float = 0.0, threads: int | None = None
-    ) -> Lattices:
-        """The lattices of some sentences, pruned to about `density` arcs for each source word (0: not at all)."""
+    ) -> ForestColumns:
+        """The forests of some sentences, pruned to about `density` edges for each source word (0: not at all)."""
         ...
 
 

@@ -25,12 +25,14 @@ import numpy.typing as npt
 from dragoman.errors import DragomanError, OptionError
 from dragoman.types import F64, I64, U32, Names
 
-__all__ = ["GIVEN", "STEP", "UNKNOWN", "Options", "RuleFeature", "Sparse", "StateFeature", "state_feature"]
+__all__ = ["GAP", "GIVEN", "STEP", "UNKNOWN", "Options", "RuleFeature", "Sparse", "StateFeature", "state_feature"]
 
 UNKNOWN = -1
 """Origin of a word that no table knows."""
 GIVEN = -2
 """Origin of a translation that the writer of the sentence gave."""
+GAP = 2**32 - 16
+"""Target words from here on are gaps: `GAP + k` is the k-th gap of the source side, counted from 0."""
 
 STEP = np.dtype([(name, np.int64) for name in ("start", "end", "last", "covered", "length", "complete")])
 """What a state feature knows of a step: the option's source span (first word, word after the last), the position after
@@ -53,7 +55,7 @@ class Options:
     target_starts: I64
     """The target words of option i are `target_words[target_starts[i]:target_starts[i + 1]]`."""
     target_words: U32
-    """Ids: see `word`, and `Decoder.vocabulary`."""
+    """Ids: see `word`, and `Decoder.vocabulary`; from `GAP` on, gaps."""
     columns: list[str]
     """Names of the tables' scores."""
     table_scores: npt.NDArray[np.float32]
@@ -62,14 +64,19 @@ class Options:
     """The target words of the tables."""
     own_words: list[str]
     """Words of this sentence alone; their ids follow those of the vocabulary."""
+    gap_starts: I64
+    """The gaps of option i are `gaps[gap_starts[i]:gap_starts[i + 1]]`; phrases have none."""
+    gaps: I64
+    """Source span of each gap, in order of the source: first word, word after the last; two columns."""
 
     def __len__(self) -> int:
         return len(self.rules)
 
     @property
     def lengths(self) -> I64:
-        """Number of target words of each option."""
-        return np.diff(self.target_starts)
+        """Number of target words of each option, gaps left out."""
+        counts: I64 = np.diff(self.target_starts) - np.diff(self.gap_starts)
+        return counts
 
     def scores(self, column: str) -> npt.NDArray[np.float32]:
         """One score of each option."""
@@ -79,14 +86,24 @@ class Options:
         return found
 
     def word(self, number: int) -> str:
-        """The text of a target word."""
+        """The text of a target word; gaps are `^1` and `^2`."""
+        if number >= GAP:
+            return f"^{int(number) - GAP + 1}"
         known = len(self.vocabulary)
         return self.vocabulary[int(number)] if number < known else self.own_words[int(number) - known]
 
     def source(self, option: int) -> str:
-        """The source phrase of an option."""
-        start, end = self.spans[option]
-        return " ".join(self.words[start:end])
+        """The source phrase of an option, with gaps as `^1` and `^2`."""
+        return " ".join(f"^{-at}" if at < 0 else self.words[at] for at in self.source_symbols(option))
+
+    def source_symbols(self, option: int) -> list[int]:
+        """The source side of an option: positions of words, -1 for the first gap and -2 for the second."""
+        at, end = (int(bound) for bound in self.spans[option])
+        symbols: list[int] = []
+        for number, (start, after) in enumerate(self.gaps[self.gap_starts[option] : self.gap_starts[option + 1]], 1):
+            symbols += [*range(at, int(start)), -number]
+            at = int(after)
+        return symbols + list(range(at, end))
 
     def target(self, option: int) -> str:
         """The target phrase of an option."""
@@ -170,7 +187,7 @@ class _Asked:
         """Set when the decoder knows its own."""
 
     def __call__(self, words: list[str], own: list[str], *arrays: Any) -> tuple[F64, Any]:
-        spans, origins, rules, starts, targets, columns, scores = arrays
+        spans, origins, rules, starts, targets, columns, scores, gap_starts, gaps = arrays
         count = len(rules)
         options = Options(
             words,
@@ -183,6 +200,8 @@ class _Asked:
             scores.reshape(count, len(columns)),
             self.vocabulary,
             own,
+            gap_starts,
+            gaps.reshape(-1, 2),
         )
         try:
             said = self.feature.score(options)

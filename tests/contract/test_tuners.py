@@ -12,6 +12,7 @@ from dragoman.engine import Engine
 from dragoman.testing import LawBroken, check_tuner
 from dragoman.tuning import (
     BatchTuner,
+    ForestMert,
     LatticeMira,
     Limits,
     Mert,
@@ -58,8 +59,8 @@ def test_ours(tuner: Tuner) -> None:
 
 
 def test_every_registered_tuner_is_checked_above() -> None:
-    # Lattice MIRA and SampleRank have no session over lists: they are tried where there is a model.
-    others = {LatticeMira, SampleRank}
+    # Tuners on forests and SampleRank have no session over lists: they are tried where there is a model.
+    others = {ForestMert, LatticeMira, SampleRank}
     every = [registry.make("tuner", name) for name in registry.names("tuner")]
     assert {type(tuner) for tuner in every} - others == {type(tuner) for tuner in SMALL}
     assert all(tuner.name for tuner in every)

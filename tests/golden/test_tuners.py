@@ -19,7 +19,20 @@ from dragoman.decoder import Decoder, DecoderSource
 from dragoman.engine import Serial
 from dragoman.metrics import Bleu
 from dragoman.testing import planted_pool
-from dragoman.tuning import LatticeMira, Mert, Mira, Online, Pro, Problem, Risk, SampleRank, Tuned, Tuner, tune
+from dragoman.tuning import (
+    ForestMert,
+    LatticeMira,
+    Mert,
+    Mira,
+    Online,
+    Pro,
+    Problem,
+    Risk,
+    SampleRank,
+    Tuned,
+    Tuner,
+    tune,
+)
 from dragoman.types import Weights
 
 FILE = Path(__file__).with_name("tuners.json")
@@ -46,6 +59,8 @@ MODEL: dict[str, tuple[Tuner, str | None]] = {
     "kbmira": (replace(Mira.kbmira(), epochs=5), None),
     "risk": (Risk(iterations=3), None),
     "lattice-mira": (LatticeMira(epochs=4), None),
+    "forest-mert": (ForestMert(random_directions=3), None),
+    "forest-mert starts l2": (ForestMert(starts=2, directions="coordinate", l2=0.01), None),
     "mira": (Mira(), None),
     "mira shards sparse": (Mira(shards=2), tiny.SETS),
     "mira lattice": (Mira(space="lattice", oracle="mb"), None),

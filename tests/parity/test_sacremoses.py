@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -62,6 +63,21 @@ def compare(data: Path, every: int) -> int:
 
 def test_real_text(data: Path) -> None:
     assert compare(data, 40) > 20_000
+
+
+def test_it_is_many_times_faster(data: Path) -> None:
+    """CPU time, the better of two runs each; benchmarks/tokenization.py has figures."""
+    lines = read_text(data / "multi30k" / "raw" / "test_2016_flickr.en.gz").to_list()
+
+    def seconds(tokenize: Callable[[list[str]], object]) -> float:
+        times = []
+        for _ in range(2):
+            begin = time.process_time()
+            tokenize(lines)
+            times.append(time.process_time() - begin)
+        return min(times)
+
+    assert seconds(Oracle("en").tokenize) > 10 * seconds(Moses("en").tokenize)
 
 
 @pytest.mark.long

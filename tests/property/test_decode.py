@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 from tests import slow_decode as slow
 
 from dragoman import lm, rules
-from dragoman._core import LatticePool
-from dragoman.decoder import Constraints, Decoder, DecoderSource, Lattice, Search
+from dragoman._core import ForestPool
+from dragoman.decoder import Constraints, Decoder, DecoderSource, Forest, Search
 from dragoman.errors import OptionError
 from dragoman.metrics import Bleu
 from dragoman.model import Part, seal
@@ -180,22 +180,17 @@ def compare_lists(found: Candidates, want: list[slow.Derivation], weights: dict[
         assert close(total, sum(weights[n] * v for n, v in row.items()))
 
 
-def paths(lattice: Lattice) -> list[tuple[str, float]]:
-    """Every path of a lattice: text and score."""
-    leaving: dict[int, list[int]] = {}
-    for number, arc in enumerate(lattice.arcs):
-        assert arc.start < arc.end < lattice.nodes
-        leaving.setdefault(arc.start, []).append(number)
+def paths(forest: Forest) -> list[tuple[str, float]]:
+    """Every derivation of a lattice: text and score."""
+    assert forest.is_lattice
 
     def walk(node: int) -> Iterator[tuple[list[str], float]]:
-        if node in lattice.finals:
-            yield [], 0.0
-        for number in leaving.get(node, []):
-            arc = lattice.arcs[number]
-            for words, score in walk(arc.end):
-                yield [*arc.text.split(), *words], arc.score + score
+        for edge in (edge for edge in forest.edges if edge.head == node):
+            assert all(tail < node for tail in edge.tails)
+            for words, score in walk(edge.tails[0]) if edge.tails else [([], 0.0)]:
+                yield [*words, *edge.text.split()], edge.score + score
 
-    return [(" ".join(words), score) for words, score in walk(0)]
+    return [(" ".join(words), score) for words, score in walk(forest.nodes - 1)]
 
 
 systems = st.fixed_dictionaries(
@@ -260,13 +255,25 @@ def test_paths_of_the_lattice_are_the_derivations(
     words = sentence(options["seed"], length)
     want = sorted((d.text, d.score) for d in tried(pair, words, limit)) if words else [("", 0.0)]
     pair.decoder.search = replace(WIDE, distortion_limit=limit)
-    lattice = pair.decoder.lattice(" ".join(words), features=True)
-    found = sorted(paths(lattice))
+    forest = pair.decoder.forest(" ".join(words), features=True)
+    found = sorted(paths(forest))
     assert len(found) == len(want)
     for (text, score), (wanted, best) in zip(found, want, strict=True):
         assert text == wanted and close(score, best)
-    for arc in lattice.arcs:
-        assert close(arc.score, sum(pair.slow.weights[name] * value for name, value in arc.features.items()))
+    for edge in forest.edges:
+        assert close(edge.score, sum(pair.slow.weights[name] * value for name, value in edge.features.items()))
+    # The best of them, and their alignments, are those of a list.
+    top, listed = forest.k_best(40), pair.decoder.nbest([" ".join(words)], 40, features=True)
+    assert listed.totals is not None and listed.alignments is not None
+    assert len(top) == listed.size
+    for place, derived in enumerate(top):
+        assert close(derived.score, listed.totals[place])
+        row = listed.features.row(place)
+        if derived.text == listed.texts[place] and all(close(row.get(n, 0.0), v) for n, v in derived.features.items()):
+            assert derived.alignment == listed.alignments[place] or options["tables"] > 1
+        reached = forest.reach(derived.text)
+        assert reached is not None and close(reached.score, derived.score)
+    assert forest.reach("no such words") is None
 
 
 def worth(text: str, reference: str, slopes: list[float]) -> float:
@@ -296,15 +303,12 @@ def test_hope_and_fear_are_those_of_all_derivations(
     weights = pair.decoder.weights.align(source.names)
 
     def found(density: float) -> tuple[str, float, int]:
-        lattices = source.lattices([0], pair.decoder.weights, density)
-        rows, pool = lattices.features, LatticePool(Bleu(tokenize="none")._native, [[reference]])
-        pool.add(
-            0, np.zeros(1, dtype=np.int64), lattices.nodes, lattices.starts, lattices.tails, lattices.heads,
-            lattices.texts, rows.starts, rows.columns, rows.values,
-        )  # fmt: skip
+        forests = source.forests([0], pair.decoder.weights, density)
+        pool = ForestPool(Bleu(tokenize="none")._native, [[reference]])
+        pool.add(0, np.zeros(1, dtype=np.int64), forests.native)
         texts, _, places, values = pool.paths(0, weights, [wish], np.array(slopes))
         assert len(texts) == 1
-        return texts[0], float(values @ weights[places]), len(lattices.texts)
+        return texts[0], float(values @ weights[places]), int(forests.edges[0])
 
     text, score, arcs = found(0.0)
     assert close(model * score + gain * worth(text, reference, slopes), best)

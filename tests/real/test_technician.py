@@ -11,12 +11,15 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from xml.sax.saxutils import escape
 
+import pytest
+
 import dragoman
 from dragoman.files import read_text
 from dragoman.model import Model
 from dragoman.preprocess import Preparation
 
 Cli = Callable[..., tuple[int, str, str]]
+Translate = Callable[..., list[str]]
 FAULTS = {
     "a sign apart": re.compile(r"\s[.,;:!?](\s|$)"),
     "an opening quotation mark apart": re.compile(r"[“‘]\s+\w"),
@@ -70,7 +73,18 @@ def bleu(found: Sequence[str], references: Sequence[str], metric: str = "bleu:to
     return dragoman.score(list(found), list(references), metric).score
 
 
-def test_from_a_memory_to_readable_text(data: Path, tmp_path: Path, cli: Cli) -> None:
+TERMS = [
+    "Allah\tthe Almighty",
+    "Ubangiji Allah\tYHWH God",
+    "Isra’ila\tYisra’el",
+    "lambun\tthe orchard\tgardens",
+    "Fir’auna\tx",
+]
+
+
+def test_from_a_memory_to_readable_text(
+    data: Path, tmp_path: Path, cli: Cli, capfd: pytest.CaptureFixture[str]
+) -> None:
     part = slice(23_000, 26_000)  # the gospels, where people speak
     memory(
         tmp_path / "memory.tmx",
@@ -93,23 +107,64 @@ def test_from_a_memory_to_readable_text(data: Path, tmp_path: Path, cli: Cli) ->
 
     source, plain = (verses(data, name, slice(400)) for name in ("test.hau", "test.en.0"))
 
-    def translated(text: Sequence[str], *more: str) -> list[str]:
-        options = ["--weights", tmp_path / "tuned" / "weights.toml", "--stack-size", "50", "--pop-limit", "50", *more]
-        code, out, err = cli(
-            "translate", "--model", tmp_path / "model", "--input", lines(tmp_path / "in", text), *options
-        )
+    def translated(text: Sequence[str], *more: object, model: Path = tmp_path / "tuned") -> list[str]:
+        code, out, err = cli("translate", "--model", model, "--input", lines(tmp_path / "in", text), *more)
         assert code == 0, err
         return out.splitlines()
 
     found = translated(source)
     assert len(found) == len(source)
     readable(found)
-    text = Preparation(about, tmp_path / "model")
+    same_on_prepared_text(Preparation(about, tmp_path / "model"), source, plain, found, translated, capfd)
+
+    terms = lines(tmp_path / "terms.tsv", TERMS)
+    told = translated(source, "--glossary", terms, "--glossary-report", tmp_path / "report.tsv")
+    readable(told)
+    assert len(told) == len(source)
+    asked = [at for at, line in enumerate(source) if re.search(r"\bUbangiji Allah\b", line)]
+    assert asked and [told[at] for at in asked if "YHWH God" not in told[at]] == []
+    single = [at for at, line in enumerate(source) if re.search(r"(?<!Ubangiji )\bAllah\b", line)]
+    assert single and all(re.search("[Tt]he Almighty", told[at]) for at in single)
+    changed = {at for at, (one, other) in enumerate(zip(found, told, strict=True)) if one != other}
+    matching = {
+        at for at, line in enumerate(source) if any(row.split("\t")[0].lower() in line.lower() for row in TERMS)
+    }
+    assert changed <= matching, "only where a term is"
+    report = [row.split("\t") for row in read_text(tmp_path / "report.tsv").to_list()[1:]]
+    assert [row[0] for row in report] == [row.split("\t")[0] for row in TERMS]
+    assert int(report[0][2]) - int(report[0][3]) == int(report[1][3]), "the shorter term gave way"
+
+    # One file, unpacked in another place, without what it was made from.
+    assert cli("model", "pack", tmp_path / "tuned", tmp_path / "tuned.dragoman")[0] == 0
+    (tmp_path / "model").rename(tmp_path / "gone")
+    (tmp_path / "tuned").rename(tmp_path / "gone-too")
+    elsewhere = tmp_path / "elsewhere" / "model"
+    elsewhere.parent.mkdir()
+    assert cli("model", "unpack", tmp_path / "tuned.dragoman", elsewhere)[0] == 0
+    assert translated(source, model=elsewhere) == found
+    assert translated(source, "--glossary", terms, model=tmp_path / "tuned.dragoman") == told
+
+
+def same_on_prepared_text(
+    text: Preparation,
+    source: Sequence[str],
+    plain: Sequence[str],
+    found: Sequence[str],
+    translated: Translate,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    """Plain text in and out scores as prepared text does, both judged in the same form: as plain text, and in words."""
     words, references = translated(text.before(source), "--tokenized"), text.reference(plain)
-    prepared = bleu(words, references)
-    # Both in the model's words: sacreBLEU cuts other units (13a no curly quotation marks), so that its figures are on
-    # another scale for the same text.
-    again = bleu(text.reference(found), references)
-    others = ", ".join(f"{name} {bleu(found, plain, f'bleu:tokenize={name}'):.2f}" for name in ("13a", "intl"))
-    print(f"BLEU of words {prepared:.2f}, plain text in words {again:.2f}, as sacreBLEU cuts it {others}")
-    assert prepared > 5 and abs(again - prepared) <= 0.3
+    finished, again = text.after(words), text.reference(found)
+    forms = {
+        "words": (bleu(again, references), bleu(words, references)),
+        **{
+            name: tuple(bleu(side, plain, f"bleu:tokenize={name}") for side in (found, finished))
+            for name in ("13a", "intl")
+        },
+    }
+    with capfd.disabled():
+        for name, (one, other) in forms.items():
+            print(f"\nBLEU ({name}): plain text {one:.2f}, prepared text {other:.2f}", end="")
+    assert forms["words"][1] > 5
+    assert all(abs(one - other) <= 0.3 for one, other in forms.values()), forms

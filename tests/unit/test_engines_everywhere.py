@@ -17,6 +17,7 @@ from dragoman.engine import Engine, EngineBase, Processes, Serial, Threads
 from dragoman.metrics import Bleu
 from dragoman.testing import planted_pool
 from dragoman.tuning import (
+    ForestMert,
     LatticeMira,
     Mert,
     Mira,
@@ -43,6 +44,7 @@ DENSE: list[Tuner] = [
     replace(Mira.kbmira(), epochs=5),
     Risk(iterations=3),
     LatticeMira(epochs=4),
+    ForestMert(random_directions=2),
     Mira(shards=3),
     Mira(space="lattice"),
     Mira(gain="background", mode="online"),

@@ -15,14 +15,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.runs import Judged, Plan, tune_source
 
-from dragoman._core import LatticePool
+from dragoman._core import ForestPool
 from dragoman.engine import Serial
 from dragoman.errors import InputError, OptionError, TuningError
 from dragoman.metrics import Bleu, Chrf
 from dragoman.tuning import LatticeMira, Mira, Tuned, tuner_from
 from dragoman.tuning.loops.forests import LatticeRounds
 from dragoman.tuning.loops.paths import Paths
-from dragoman.types import F64, Candidates, Features, Hypotheses, Lattices, Names, Texts, Weights
+from dragoman.types import F64, Candidates, Features, ForestColumns, Hypotheses, Names, Texts, Weights
 
 METRIC = Bleu(tokenize="none")
 WORDS = ["a", "b", "c", "d", "e"]
@@ -54,7 +54,7 @@ def random_net(rng: np.random.Generator, length: int) -> Net:
     return Net(length + 1, arcs)
 
 
-def columns(nets: Sequence[Net], ids: Sequence[int], names: Names) -> Lattices:
+def columns(nets: Sequence[Net], ids: Sequence[int], names: Names) -> ForestColumns:
     arcs = [arc for net in nets for arc in net.arcs]
     starts = np.concatenate([[0], np.cumsum([len(net.arcs) for net in nets])]).astype(np.int64)
     rows = Features(
@@ -63,10 +63,10 @@ def columns(nets: Sequence[Net], ids: Sequence[int], names: Names) -> Lattices:
         np.tile(np.arange(3, dtype=np.uint32), len(arcs)),
         np.array([value for arc in arcs for value in arc[3]], dtype=np.float64),
     )
-    return Lattices(
-        Texts([str(i) for i in ids]), np.array([net.nodes for net in nets], dtype=np.int64), starts,
+    return ForestColumns.of_lattices(
+        [str(i) for i in ids], np.array([net.nodes for net in nets], dtype=np.int64), starts,
         np.array([arc[0] for arc in arcs], dtype=np.uint32), np.array([arc[1] for arc in arcs], dtype=np.uint32),
-        Texts([arc[2] for arc in arcs]), rows,
+        [arc[2] for arc in arcs], rows,
     )  # fmt: skip
 
 
@@ -95,9 +95,9 @@ class NetSource:
     def best(self, weights: Weights, threads: int | None = None) -> Hypotheses:
         return Hypotheses.one_each([self._sorted(s, weights)[0][0] for s in range(len(self))])
 
-    def lattices(
+    def forests(
         self, sentences: Sequence[int], weights: Weights, density: float = 0.0, threads: int | None = None
-    ) -> Lattices:
+    ) -> ForestColumns:
         self.calls += 1
         return columns([self.nets[s] for s in sentences], sentences, self.names)
 
@@ -128,15 +128,11 @@ def worth(text: str, reference: str, slopes: F64) -> float:
     return float(total)
 
 
-def pool_of(nets: Sequence[Net], references: Sequence[str], rounds: int = 1) -> LatticePool:
-    pool = LatticePool(METRIC._native, [[line] for line in references])
+def pool_of(nets: Sequence[Net], references: Sequence[str], rounds: int = 1) -> ForestPool:
+    pool = ForestPool(METRIC._native, [[line] for line in references])
     found = columns(nets, range(len(nets)), Names(["one", "two", "three"]))
-    f = found.features
     for number in range(rounds):
-        pool.add(
-            number, np.arange(len(nets)), found.nodes, found.starts, found.tails, found.heads, found.texts,
-            f.starts, f.columns, f.values,
-        )  # fmt: skip
+        pool.add(number, np.arange(len(nets)), found.native)
     return pool
 
 
@@ -256,7 +252,7 @@ def test_a_killed_run_goes_on_to_the_same_end(tuner: LatticeMira, at: int, tmp_p
 class Spy:
     """A pool that remembers how passes were asked for."""
 
-    def __init__(self, pool: LatticePool) -> None:
+    def __init__(self, pool: ForestPool) -> None:
         self.pool, self.visits = pool, list[tuple[Any, ...]]()
 
     def visit(self, *given: Any, **options: Any) -> Any:
@@ -303,7 +299,7 @@ def test_fixed_weights_stay() -> None:
 
 def test_what_cannot_be_tuned_is_told(tmp_path: Path) -> None:
     setting = judged()
-    bare = type("Bare", (), {k: v for k, v in NetSource.__dict__.items() if k not in {"lattices", "__dict__"}})
+    bare = type("Bare", (), {k: v for k, v in NetSource.__dict__.items() if k not in {"forests", "__dict__"}})
     source = bare(setting.source.nets)
     with pytest.raises(OptionError, match="Bare gives lists only"):
         tune_source(Judged(source, setting.references), METRIC, SMALL, start(setting))
@@ -320,30 +316,32 @@ def test_what_cannot_be_tuned_is_told(tmp_path: Path) -> None:
         one = NetSource([Net(2, [(0, 1, "a b c d", [0.0, 1.0, 0.0])])])
         tune_source(Judged(one, [["a b c d e"]]), METRIC, SMALL, Weights(one.names, np.ones(3)))
     tune_source(setting, METRIC, SMALL, start(setting), Plan(epochs=2), folder=tmp_path)
-    (tmp_path / "lattices" / "000.zst").write_bytes(b"")
+    (tmp_path / "forests" / "000.zst").write_bytes(b"")
     with pytest.raises(InputError, match=r"000\.zst"):
         tune_source(setting, METRIC, SMALL, start(setting), Plan(epochs=2), folder=tmp_path, resume=True)
 
 
 def test_bad_lattices_are_told() -> None:
-    net = Net(3, [(0, 1, "a", [0.0] * 3), (1, 2, "b", [0.0] * 3)])
-    good = columns([net], [0], Names(["one", "two", "three"]))
-    f = good.features
+    names, u32 = Names(["one"]), np.uint32
+    rows = Features(names, np.array([0, 1, 2]), np.zeros(2, dtype=u32), np.zeros(2))
+    ends = {"tails": np.array([0, 1], dtype=u32), "heads": np.array([1, 2], dtype=u32)}
+    good: dict[str, Any] = {"nodes": np.array([3]), "rows": rows, **ends}
 
-    def add(**changes: object) -> None:
-        given = {"nodes": good.nodes, "tails": good.tails, "heads": good.heads, "values": f.values} | changes
-        LatticePool(METRIC._native, [["a b"]]).add(
-            0, np.zeros(1, dtype=np.int64), given["nodes"], good.starts, given["tails"], given["heads"],  # type: ignore[arg-type]
-            good.texts, f.starts, f.columns, given["values"],  # type: ignore[arg-type]
-        )  # fmt: skip
+    def add(**changes: Any) -> None:
+        given = good | changes
+        found = ForestColumns.of_lattices(
+            ["0"], given["nodes"], np.array([0, 2]), given["tails"], given["heads"], ["a", "b"], given["rows"]
+        )
+        ForestPool(METRIC._native, [["a b"]]).add(0, np.zeros(1, dtype=np.int64), found.native)
 
     add()
-    u32 = np.uint32
     for wrong, what in (
-        ({"heads": np.array([2, 1], dtype=u32)}, "order|higher"),
-        ({"tails": np.array([0, 2], dtype=u32)}, "higher"),
-        ({"nodes": np.array([2])}, "higher"),
-        ({"values": np.full(6, np.nan)}, "finite"),
+        ({"heads": np.array([2, 1], dtype=u32)}, "order"),
+        ({"heads": np.array([0, 1], dtype=u32)}, "to its start"),
+        ({"tails": np.array([0, 2], dtype=u32)}, "not below its head"),
+        ({"nodes": np.array([2])}, "to node 1"),
+        ({"rows": Features(names, rows.starts, rows.columns, np.array([0.0, np.nan]))}, "finite"),
+        ({"rows": Features(names, rows.starts, rows.columns, np.array([0.0, 1e300]))}, "finite"),
     ):
         with pytest.raises(OptionError, match=what):
             add(**wrong)

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from dragoman import alignment, corpus
+from dragoman import alignment, corpus, grammars
 from dragoman.decoder import Decoder
 from dragoman.errors import InputError, OptionError
 from dragoman.model import Model
@@ -160,23 +160,23 @@ KILLED = """
 import os, signal, sys, threading
 from pathlib import Path
 from dragoman.training import train
-source, target, out, step, delay = sys.argv[1:]
+source, target, out, step, delay, system = sys.argv[1:]
 def progress(name, done, total):
     if name == step and done == 0:
         threading.Timer(float(delay), lambda: os.kill(os.getpid(), signal.SIGKILL)).start()
-train(source, target, out, classes=(4, 9), order=3, tokenized=True, progress=progress)
+train(source, target, out, classes=(4, 9), order=3, tokenized=True, progress=progress, system=system)
 """
 
 
-@pytest.mark.parametrize("seed", [1, 2])
-def test_kill_in_each_step(pair: Pair, tmp_path: Path, seed: int) -> None:
+@pytest.mark.parametrize(("seed", "system"), [(1, "phrase"), (2, "phrase"), (3, "hiero")])
+def test_kill_in_each_step(pair: Pair, tmp_path: Path, seed: int, system: str) -> None:
     """A run that is killed again and again, at a random moment of each step, makes the files of one that is not."""
-    options = Options.of(classes=(4, 9), order=3, tokenized=True)
+    options = Options.of(classes=(4, 9), order=3, tokenized=True, system=system)
     whole = train(*pair, tmp_path / "whole", options)
     rng = random.Random(seed)
     killed = 0
     for step in whole.steps:
-        arguments = [*map(str, pair), str(tmp_path / "m"), step.name, str(rng.random() * step.wall)]
+        arguments = [*map(str, pair), str(tmp_path / "m"), step.name, str(rng.random() * step.wall), system]
         code = subprocess.run([sys.executable, "-c", KILLED, *arguments], check=False).returncode
         assert code in {0, -signal.SIGKILL}
         killed += code != 0
@@ -441,7 +441,9 @@ OTHER: dict[str, Any] = {
     "exclude": ("x",), "bars": "drop", "invalid": "skip", "alignments": "x", "symmetrise": "union",
     "aligner": "eflomal", "align_sweeps": (1, 2, 3), "reordering": ("wbe",), "smoothing": "good-turing",
     "significance": "a-e", "add": 0.5, "lm_prune": (0, 1), "lm_text": ("x",), "classes": (20,), "class_starts": 3,
-    "null_probability": 0.3, "maxent_singletons": 0.2, "compounds": "all", "compound_links": ("s",),
+    "null_probability": 0.3, "maxent_singletons": 0.2, "system": "hiero", "preset": "cdec", "max_span": 7,
+    "max_symbols": 4, "max_gaps": 1, "min_gap": 3, "min_target_gap": 2, "edges": "tight", "counts": "whole",
+    "scores": "cdec", "filter": ("x",), "compounds": "all", "compound_links": ("s",),
 }  # fmt: skip
 """Values that are not the defaults, of options that are not plain numbers or switches."""
 
@@ -451,9 +453,10 @@ def test_a_run_is_known_by_all_its_options(name: str) -> None:
     """But for the memory, which no model depends on."""
     usual = flat(Options)[name].default
     other = OTHER[name] if name in OTHER else (not usual if isinstance(usual, bool) else usual + 1)
-    changed = Options.of(**{name: other})
+    base = Options.of(system="hiero") if name in grammars.OWN else Options()
+    changed = made(Options, {name: other}, base=base)
     assert plain(changed)[name] == other != usual
-    assert (pipeline._key({}, changed, {}) == pipeline._key({}, Options(), {})) == (name == "memory")
+    assert (pipeline._key({}, changed, {}) == pipeline._key({}, base, {})) == (name == "memory")
     assert made(Options, pipeline._settings(changed)) == (Options() if name == "memory" else changed)
 
 

@@ -19,7 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dragoman import lm, nbest, rules
-from dragoman.decoder import Constraints, Decoder, Search
+from dragoman.decoder import Constraints, Decoder, Search, read_forests
 from dragoman.errors import OptionError
 from dragoman.metrics import Bleu
 from dragoman.model import Model, Part, seal
@@ -165,15 +165,23 @@ def test_nbest_lists(cli: Cli, model: Path, source: Path, tmp_path: Path) -> Non
     assert code != 0 and "--nbest-out" in err
 
 
-def test_lattices(cli: Cli, model: Path, source: Path, tmp_path: Path) -> None:
+def test_forests(cli: Cli, model: Path, source: Path, tmp_path: Path) -> None:
     path = tmp_path / "l.jsonl"
-    assert cli("translate", "--model", model, "--input", source, "--lattice-out", path)[0] == 0
+    assert cli("translate", "--model", model, "--input", source, "--forest-out", path)[0] == 0
     objects = [json.loads(line) for line in path.read_text().splitlines()]
     assert [o["id"] for o in objects] == [0, 1, 2]
-    assert objects[1] == {"id": 1, "nodes": 1, "finals": [0], "arcs": []}
-    assert set(objects[0]["arcs"][0][5]) <= set(Decoder(model).dense)
+    empty = {"head": 0, "tails": [], "target": [], "span": [0, 0], "score": 0, "features": {}}
+    assert objects[1] == {"id": 1, "nodes": 1, "edges": [empty]}
+    assert set(objects[0]["edges"][0]["features"]) <= set(Decoder(model).dense)
+    forests = list(read_forests(path))
+    assert [forest.id for forest in forests] == ["0", "1", "2"]
+    assert forests[0].k_best(1)[0].text == Decoder(model).translate([source.read_text().splitlines()[0]])[0]
+    path = tmp_path / "l.cdec.gz"
+    assert cli("translate", "--model", model, "--input", source, "--forest-out", path)[0] == 0
+    weights = Decoder(model).weights
+    assert next(read_forests(path)).rescored(weights).k_best(1)[0].text == forests[0].k_best(1)[0].text
     path = tmp_path / "l.fst"
-    assert cli("translate", "--model", model, "--input", source, "--lattice-out", path)[0] == 0
+    assert cli("translate", "--model", model, "--input", source, "--forest-out", path)[0] == 0
     blocks = path.read_text().split("\n\n")
     first = [line.split("\t") for line in blocks[0].split("\n")]
     assert first[0][0] == "0" and {len(line) for line in first} == {1, 5}
@@ -256,11 +264,19 @@ def test_jsonl_input(cli: Cli, model: Path, tmp_path: Path) -> None:
         {"text": "ist das klein", "zones": [[0, 2]]},
     ]
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    code, out, _ = cli("translate", "--model", model, "--input", path, "--jsonl")
+    code, words, _ = cli("translate", "--model", model, "--input", path, "--jsonl", "--tokenized")
     assert code == 0
-    assert out.split("\n")[0].startswith("a hut") and "is" in out.split("\n")[2]
-    code, out, _ = cli("translate", "--model", model, "--input", path, "--jsonl", "--explain")
+    assert words.split("\n")[0].startswith("a hut") and "is" in words.split("\n")[2]
+    code, out, _ = cli("translate", "--model", model, "--input", path, "--jsonl", "--tokenized", "--explain")
     assert code == 0 and "das haus  a hut" in out
+    lines = [
+        {"text": "das haus ist klein", "given": [[0, 8, "a hut"]]},
+        {"text": "das haus ist klein", "given": [[0, 9, "a hut"]], "exclusive": False},
+        {"text": "ist das klein", "walls": [3, 8]},
+        {"text": "ist das klein", "zones": [[0, 7]]},
+    ]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    assert cli("translate", "--model", model, "--input", path, "--jsonl")[:2] == (0, words), "the same, in characters"
     path.write_text('{"text": "a"}\n{"txt": "b"}\n')
     code, _, err = cli("translate", "--model", model, "--input", path, "--jsonl")
     assert code != 0 and f"{path}:2: expected a sentence as JSON" in err
@@ -272,7 +288,7 @@ def test_markup(cli: Cli, model: Path, tmp_path: Path) -> None:
     code, out, _ = cli("translate", "--model", model, "--input", path)
     assert code == 0 and "<wall/>" in out.split() and "<" in out.split()
     code, _, err = cli("translate", "--model", model, "--input", path, "--markup")
-    assert code != 0 and "line 2" in err and "`>`" in err
+    assert code != 0 and f"{path}:2: markup" in err and "`>`" in err
     path.write_text('das <n translation="hut">haus</n> ist klein\n')
     code, out, _ = cli("translate", "--model", model, "--input", path, "--markup")
     assert (code, "hut" in out.split()) == (0, True)
@@ -300,7 +316,7 @@ def test_invalid_text_is_named(cli: Cli, model: Path, tmp_path: Path) -> None:
 def test_broken_input_in_a_stream_comes_after_the_good_lines(model: Path) -> None:
     run = pipe(model, b"das\nist\n<zone>das\nist\n", "--markup")
     assert run.returncode != 0 and run.stdout == b"the\nis\n"
-    assert b"line 3" in run.stderr and b"</zone>" in run.stderr
+    assert b"-:3: markup" in run.stderr and b"</zone>" in run.stderr
     run = pipe(model, b'{"text": "das"}\nnope\n', "--jsonl")
     assert run.stdout == b"the\n" and b"-:2:" in run.stderr
 

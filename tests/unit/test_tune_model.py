@@ -59,7 +59,8 @@ def tune(folder: Path, out: Path, *more: str) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    "tuner", ["kbmira", "pro", "mert:starts=2", "smooth-mert", "adagrad:rate=0.2", "mira", "lattice-mira"]
+    "tuner",
+    ["kbmira", "pro", "mert:starts=2", "smooth-mert", "adagrad:rate=0.2", "mira", "lattice-mira", "forest-mert"],
 )
 def test_bad_weights_become_good_ones(cli: Cli, folder: Path, tmp_path: Path, tuner: str) -> None:
     held_out = ["--held-out", str(folder / "test.de"), "--held-out-refs", str(folder / "test.en")]
@@ -127,7 +128,7 @@ def test_the_decoder_counts_what_it_has_searched(folder: Path) -> None:
     decoder.translate(lines)
     assert decoder.searched == 5
     source.candidates([0, 2], decoder.weights)
-    source.lattices([1], decoder.weights)
+    source.forests([1], decoder.weights)
     source.best(decoder.weights)
     assert decoder.searched == 5 + 2 + 1 + 5
 
@@ -296,6 +297,7 @@ KILLED = [
     "adagrad:rate=0.2",
     "mira",
     "lattice-mira",
+    "forest-mert:directions=coordinate",
     "pro:iterations=3",
     "risk",
     "samplerank:chains=2",

@@ -22,7 +22,7 @@ from dragoman.metrics import Bleu
 from dragoman.model import Model, Part, seal
 from dragoman.testing import LawBroken, check_feature
 from dragoman.tuning import Mert, Mira, Online, Pro, Tuner
-from dragoman.types import Weights
+from dragoman.types import Names, Weights
 from dragoman.user_features import Options, Sparse, StateFeature, state_feature
 
 Cli = Callable[..., tuple[int, str, str]]
@@ -103,6 +103,29 @@ def test_rule_feature_sees_all_options(model: Model) -> None:
         seen.scores("q")
 
 
+def test_options_tell_gaps_from_words() -> None:
+    """Option 0 is `a ^1 b ^2` to `^2 u ^1`, option 1 a phrase."""
+    gap = user_features.GAP
+    options = Options(
+        words=["x", "a", "y", "z", "b", "q"],
+        spans=np.array([[1, 6], [0, 2]]),
+        origins=np.array([0, 0]),
+        rules=np.array([7, 8]),
+        target_starts=np.array([0, 3, 4]),
+        target_words=np.array([gap + 1, 0, gap, 1], np.uint32),
+        columns=[],
+        table_scores=np.zeros((2, 0), np.float32),
+        vocabulary=Names(["u"]),
+        own_words=["v"],
+        gap_starts=np.array([0, 2, 2]),
+        gaps=np.array([[2, 4], [5, 6]]),
+    )
+    assert [options.source(i) for i in (0, 1)] == ["a ^1 b ^2", "x a"]
+    assert [options.target(i) for i in (0, 1)] == ["^2 u ^1", "v"]
+    assert options.source_symbols(0) == [1, -1, 4, -2]
+    assert options.lengths.tolist() == [1, 1]
+
+
 def test_rule_feature_counts_everywhere(model: Model) -> None:
     weights = weighted(model, Words=0.7, Longer=-0.2)
     weights = Weights.of({**weights.to_dict(), "Lengths:that": 0.9})
@@ -117,8 +140,8 @@ def test_rule_feature_counts_everywhere(model: Model) -> None:
         assert all(value % 2 == 0 and value > 0 for value in sparse.values()) and (sparse or not text)
     explained = decoder.explain(LINES[0])
     assert all(phrase.features["Words"] == len(phrase.target.split()) for phrase in explained.phrases)
-    lattice = decoder.lattice(LINES[0], features=True)
-    for arc in lattice.arcs:
+    lattice = decoder.forest(LINES[0], features=True)
+    for arc in lattice.edges:
         assert sum(weights[n] * v for n, v in arc.features.items()) == pytest.approx(arc.score, abs=1e-4)
     streamed = [found.texts[0] for found in decoder.stream(LINES)]
     assert streamed == decoder.translate(LINES)
@@ -244,8 +267,8 @@ def test_state_feature_counts_everywhere(model: Model) -> None:
         assert again.nbest(LINES, 200, distinct=False).texts == lists.texts
     explained = decoder.explain(LINES[3])
     assert sum(phrase.features.get("Repeat", 0) for phrase in explained.phrases) == repeats(explained.text)
-    lattice = decoder.lattice(LINES[3], features=True)
-    for arc in lattice.arcs:
+    lattice = decoder.forest(LINES[3], features=True)
+    for arc in lattice.edges:
         assert sum(weights[n] * v for n, v in arc.features.items()) == pytest.approx(arc.score, abs=1e-4)
     assert decoder.force(["das haus"], ["the the home home"]).features.row(0)["Repeat"] == 2
 
@@ -398,7 +421,7 @@ def test_state_features_that_fail(model: Model, function: Any, checked: bool, me
     with pytest.raises(OptionError, match=f"line [14]: the feature {message}.*source words"):
         decoder.translate([LINES[0], "", "", LINES[3]])
     with pytest.raises(OptionError, match=message):
-        decoder.lattice(LINES[0])
+        decoder.forest(LINES[0])
     with pytest.raises(OptionError, match=message):
         decoder.explain(LINES[0])
     with pytest.raises(LawBroken, match=message):

@@ -9,15 +9,18 @@ pub mod io;
 pub mod names;
 pub mod number;
 pub mod random;
+pub mod scratch;
 pub mod size;
 pub mod sparse;
 pub mod texts;
+pub mod vocabulary;
 pub mod words;
 
 pub use blocks::Blocks;
 pub use error::{Error, Result};
 pub use frozen::Frozen;
 pub use names::Names;
+pub use scratch::Scratch;
 pub use size::parse_size;
 pub use sparse::Rows;
 pub use texts::Texts;

@@ -88,6 +88,9 @@ pub struct Compounds {
     links: Vec<Vec<char>>,
 }
 
+/// The sum of logarithms of some parts, where the last one starts, and its form.
+type Last<'a> = (f64, usize, &'a str);
+
 impl Compounds {
     /// For words with their counts.
     pub fn new(counts: Vec<(String, u64)>, parts: Parts) -> Self {
@@ -173,8 +176,8 @@ impl Compounds {
     fn best(&self, word: &[char]) -> Option<(f64, Vec<&str>)> {
         let shortest = self.parts.min_length.max(1);
         let most = word.len() / shortest;
-        // best[k][i]: k parts that end at i: the sum of logarithms, where the last part starts, and its form.
-        let mut best: Vec<Vec<Option<(f64, usize, &str)>>> = vec![vec![None; word.len() + 1]; most + 1];
+        // best[k][i]: k parts that end at i.
+        let mut best: Vec<Vec<Option<Last<'_>>>> = vec![vec![None; word.len() + 1]; most + 1];
         best[0][0] = Some((0.0, 0, ""));
         for start in 0..word.len() {
             if best.iter().all(|row| row[start].is_none()) {

@@ -19,7 +19,7 @@ pub use clean::{Cleaner, Options};
 pub use compounds::{Compounds, WordCounter};
 pub use filter::{Bars, Limits, Reason, Report};
 pub use language::Tag;
-pub use normalise::{Form, key, normalise};
+pub use normalise::{Form, key, normalise, traced};
 pub use pieces::{MARK, PieceCounter, Pieces, join_pieces};
 pub use read::{Form as FileForm, Input, Languages, Source, sample};
 pub use sniff::{Content, sniff};

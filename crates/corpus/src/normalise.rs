@@ -2,7 +2,8 @@
 
 use dragoman_base::{Error, Result};
 use std::hash::{DefaultHasher, Hasher};
-use unicode_normalization::UnicodeNormalization;
+use unicode_normalization::char::canonical_combining_class;
+use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfc_quick};
 
 /// Unicode normal forms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -86,6 +87,67 @@ fn squeeze(chars: impl Iterator<Item = char>, out: &mut String) {
     }
 }
 
+/// What [`normalise`] makes of a line, and for each of its characters where it comes from: the first character of the
+/// line and one past the last. Letters and accents that are composed come from all of them.
+pub fn traced(line: &str, form: Form) -> (String, Vec<(usize, usize)>) {
+    let (mut out, mut places) = (String::with_capacity(line.len()), Vec::new());
+    let visible = line.chars().enumerate().filter(|&(_, c)| !is_invisible(c));
+    let mut part: Vec<(usize, char)> = Vec::new();
+    let mut gap = None;
+    for (at, c) in visible {
+        if starts(c, form) {
+            flush(&mut part, form, &mut gap, &mut out, &mut places);
+        }
+        part.push((at, c));
+    }
+    flush(&mut part, form, &mut gap, &mut out, &mut places);
+    (out, places)
+}
+
+/// Whether a character never joins those before it, so that a normal form can be made up to it and from it on.
+fn starts(c: char, form: Form) -> bool {
+    let one = std::iter::once(c);
+    let first = match form {
+        Form::None => return true,
+        Form::Nfc => one.nfd().next(),
+        Form::Nfkc => one.nfkd().next(),
+    };
+    first.is_some_and(|c| {
+        canonical_combining_class(c) == 0 && is_nfc_quick(std::iter::once(c)) == IsNormalized::Yes
+    })
+}
+
+/// Normalises characters that belong together; `gap` is the white space that waits for a word after it.
+fn flush(
+    part: &mut Vec<(usize, char)>,
+    form: Form,
+    gap: &mut Option<(usize, usize)>,
+    out: &mut String,
+    places: &mut Vec<(usize, usize)>,
+) {
+    let (Some(&(first, _)), Some(&(last, _))) = (part.first(), part.last()) else { return };
+    let place = (first, last + 1);
+    let chars = part.iter().map(|&(_, c)| c);
+    let made: String = match form {
+        Form::None => chars.collect(),
+        Form::Nfc => chars.nfc().collect(),
+        Form::Nfkc => chars.nfkc().collect(),
+    };
+    part.clear();
+    for c in made.chars() {
+        if c.is_whitespace() {
+            *gap = (!out.is_empty()).then(|| gap.map_or(place, |(from, _)| (from, place.1)));
+            continue;
+        }
+        if let Some(space) = gap.take() {
+            out.push(' ');
+            places.push(space);
+        }
+        out.push(c);
+        places.push(place);
+    }
+}
+
 /// 128 bits that stand for a string: two texts with the same are taken for equal. With a billion texts the
 /// probability that any two fall together by chance is below 1e-20.
 pub fn hash(parts: &[&str]) -> u128 {
@@ -155,6 +217,34 @@ mod tests {
         assert_eq!(normal("e\u{301} ﬁ Ａ", Form::Nfkc).0, "é fi A");
         assert_eq!(normal("e\u{301} ﬁ", Form::None).0, "e\u{301} ﬁ");
         assert!(Form::parse("nfd").is_err());
+    }
+
+    #[test]
+    fn places() {
+        let (text, places) = traced("  e\u{ad}\u{301}\u{a0} ﬁ\u{200b}", Form::Nfkc);
+        assert_eq!(text, "é fi");
+        assert_eq!(places, [(2, 5), (5, 7), (7, 8), (7, 8)]);
+    }
+
+    proptest::proptest! {
+        /// All that composes: accents in any order, Hangul's letters, ligatures, spaces that decompose.
+        #[test]
+        fn traced_lines_are_the_normalised_ones(
+            line in "[a-eé\u{301}\u{323}\u{344}\u{f73}\u{9be}\u{9c7}\u{1100}-\u{1112}\u{1161}-\u{1175}\u{11a8}-\u{11c2}가ﬁ¨´ \u{a0}\u{3000}\u{ad}\u{200b}Å①\u{212b}]{0,12}|\\PC{0,9}",
+        ) {
+            for form in [Form::None, Form::Nfc, Form::Nfkc] {
+                let (text, places) = traced(&line, form);
+                proptest::prop_assert_eq!(&text, &normal(&line, form).0);
+                proptest::prop_assert_eq!(places.len(), text.chars().count());
+                let length = line.chars().count();
+                for pair in places.windows(2) {
+                    proptest::prop_assert!(pair[0].0 <= pair[1].0 && pair[0].1 <= pair[1].1);
+                }
+                for &(from, to) in &places {
+                    proptest::prop_assert!(from < to && to <= length);
+                }
+            }
+        }
     }
 
     #[test]

@@ -361,7 +361,9 @@ mod tests {
 
     fn learnt(lines: &[&str], size: usize) -> Pieces {
         let mut counter = PieceCounter::default();
-        lines.iter().for_each(|line| counter.line(line));
+        for line in lines {
+            counter.line(line);
+        }
         counter.finish(size)
     }
 
@@ -407,15 +409,15 @@ mod tests {
             rows.push(row);
         }
         let mut order: Vec<String> = Vec::new();
-        seen.into_iter().for_each(|symbol| {
+        for symbol in seen {
             if !order.contains(&symbol) {
                 order.push(symbol);
             }
-        });
+        }
         let mut joins = Vec::new();
         while order.len() < size {
             let place = |symbol: &String| order.iter().position(|known| known == symbol).unwrap();
-            let mut counts: std::collections::BTreeMap<(usize, usize), u64> = Default::default();
+            let mut counts = std::collections::BTreeMap::<(usize, usize), u64>::new();
             for two in rows.iter().flat_map(|row| row.windows(2)) {
                 *counts.entry((place(&two[0]), place(&two[1]))).or_default() += 1;
             }
@@ -432,7 +434,9 @@ mod tests {
             if !order.contains(&made) {
                 order.push(made);
             }
-            rows.iter_mut().for_each(|row| slow_cut(row, &joins));
+            for row in &mut rows {
+                slow_cut(row, &joins);
+            }
         }
         joins
     }
@@ -465,7 +469,7 @@ mod tests {
         assert!(pieces.names.as_ref().unwrap().contains("Anna"));
         let line = cut(&pieces, "mit Hannan und 3.14 und 12.5.2010 a@b.de Xaver . Mitunter");
         assert!(line.contains("Hannan und 3.14 und 12.5.2010 a@b.de Xaver . M"), "{line}");
-        assert!(line.ends_with("r") && line.contains("@@ "), "{line}");
+        assert!(line.ends_with('r') && line.contains("@@ "), "{line}");
         assert!(!cut(&pieces, "und Anna").ends_with(" Anna"));
         // Where many words have capitals, these say nothing.
         let german = learnt(&["der Mann sah den Hund und den Ball"], 14);

@@ -186,7 +186,7 @@ impl Truecaser {
     }
 }
 
-/// Makes the first letter of each sentence of a line a capital.
+/// Makes the first letter of each sentence of a line a capital, but for words that have capitals inside: `iPhone`.
 pub fn undo(line: &str, factored: bool) -> String {
     let mut out = String::with_capacity(line.len());
     walk(line, factored, |surface, factors, start| {
@@ -195,11 +195,11 @@ pub fn undo(line: &str, factored: bool) -> String {
         }
         let mut chars = surface.chars();
         match chars.next().filter(|_| start) {
-            Some(first) => {
+            Some(first) if !chars.as_str().chars().any(char::is_uppercase) => {
                 out.extend(first.to_uppercase());
                 out.push_str(chars.as_str());
             }
-            None => out.push_str(surface),
+            _ => out.push_str(surface),
         }
         out.push_str(factors);
     });
@@ -232,6 +232,7 @@ mod tests {
             "das HAUS ist das . \" ein Haus ! Neu"
         );
         assert_eq!(undo("das Haus . ( ein Haus ) ? é ist", false), "Das Haus . ( Ein Haus ) ? É ist");
+        assert_eq!(undo("iPhone . eBay ! a|B", false), "iPhone . eBay ! a|B", "capitals inside are meant");
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! logarithms are natural; ARPA files have base 10.
 
 pub mod arpa;
+pub mod edges;
 pub mod estimate;
 mod merge;
 mod mixture;

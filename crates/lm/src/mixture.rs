@@ -84,6 +84,13 @@ impl Scorer for Mixture {
         states
     }
 
+    fn in_use(&self) -> &Self {
+        for model in &self.models {
+            model.in_use();
+        }
+        self
+    }
+
     fn word(&self, text: &str) -> u32 {
         self.names.get(text).unwrap_or(UNK)
     }
@@ -93,7 +100,7 @@ impl Scorer for Mixture {
         let mut logs = [f64::NEG_INFINITY; MAX_MODELS];
         let mut longest = 0;
         for (i, model) in self.models.iter().enumerate() {
-            let score = model.score_full(&state[i], self.ids[word as usize * count + i]);
+            let score = model.as_used().score_full(&state[i], self.ids[word as usize * count + i]);
             logs[i] = self.weights[i] + f64::from(score.log);
             state[i] = score.state;
             longest = longest.max(score.length);

@@ -2,17 +2,21 @@
 
 use crate::arpa;
 use crate::ngrams::Ngrams;
-use crate::table::{
-    Automaton, Bytes, Compact, Hash, Head, Kind, ROOT, Vocabulary, assemble, is_table, parse,
-};
-use crate::words::{BOS, SPECIAL};
+use crate::table::{Automaton, Bytes, Compact, Hash, Head, Kind, ROOT, assemble, is_table, parse};
+use crate::words::{BOS, SPECIAL, UNK};
 use dragoman_base::io::Output;
+use dragoman_base::vocabulary::Vocabulary;
 use dragoman_base::{Error, Result};
+use rayon::prelude::*;
 use std::fs::File;
 use std::io::Read;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Files up to this size are checked whole when they are opened, and copied; larger ones by [`Model::verify`] on request.
-const CHECKED: usize = 256 << 20;
+/// Files up to this size are copied to large pages when they are used much.
+const COPIED: usize = 256 << 20;
+/// Sentences, or pieces of text, that make a model one that is used much.
+const MUCH: u32 = 16;
 
 /// What of the words so far can still matter: equal states have equal futures.
 ///
@@ -60,10 +64,17 @@ pub struct Model {
     bytes: Bytes,
     head: Head,
     path: String,
+    /// Calls of [`Model::in_use`] so far.
+    uses: AtomicU32,
+    /// The same model in large pages, if there was room.
+    copy: OnceLock<Option<Box<Model>>>,
 }
 
 impl Model {
     /// Opens a binary model or an ARPA file (packed or not, built into tables in memory).
+    ///
+    /// Of a binary model only the head is read and checked; pages come in as look-ups need them. A file that was damaged
+    /// behind its head gives wrong probabilities, never a crash, and [`Model::verify`] finds the damage.
     pub fn open(path: &str) -> Result<Self> {
         let fail = |source| Error::Io { path: path.to_owned(), source };
         let mut start = [0; 8];
@@ -80,7 +91,6 @@ impl Model {
         // SAFETY: the map is read only, and everything read from it is checked against its length. Whoever changes
         // the file under a running program gets wrong probabilities; our own writer never does (it renames).
         let map = unsafe { memmap2::Mmap::map(&file) }.map_err(fail)?;
-        let map = if map.len() <= CHECKED { in_large_pages(&map).unwrap_or(map) } else { map };
         Self::from_bytes(Bytes::Mapped(map), path)
     }
 
@@ -92,7 +102,7 @@ impl Model {
     }
 
     fn from_bytes(bytes: Bytes, path: &str) -> Result<Self> {
-        let head = parse(&bytes, path, bytes.len() <= CHECKED)?;
+        let head = parse(&bytes, path, false)?;
         // SAFETY: the bytes live in a map or a vector that is never changed, moved or freed before the model is;
         // the slice is used for private fields of the model only.
         let all: &'static [u8] = unsafe { std::slice::from_raw_parts(bytes.as_ptr(), bytes.len()) };
@@ -101,18 +111,41 @@ impl Model {
             let what = "the language model is corrupt: its sections do not fit together".to_owned();
             return Err(Error::Damaged { path: path.to_owned(), line: 1, what });
         };
-        Ok(Self { vocabulary, table, starts, bytes, head, path: path.to_owned() })
+        let path = path.to_owned();
+        let (uses, copy) = (AtomicU32::new(0), OnceLock::new());
+        Ok(Self { vocabulary, table, starts, bytes, head, path, uses, copy })
+    }
+
+    /// The model for a sentence that is searched, or a text: this one or, after [`MUCH`] of these, a copy in large pages.
+    /// Both answer alike; other threads go on while the copy is made.
+    pub fn in_use(&self) -> &Self {
+        if let Some(made) = self.copy.get() {
+            return made.as_deref().unwrap_or(self);
+        }
+        let uses = self.uses.fetch_add(1, Ordering::Relaxed).saturating_add(1);
+        if uses == MUCH && matches!(self.bytes, Bytes::Mapped(_)) && self.bytes.len() <= COPIED {
+            let copy = in_large_pages(&self.bytes);
+            let made = copy.and_then(|map| Self::from_bytes(Bytes::Mapped(map), &self.path).ok());
+            return self.copy.get_or_init(|| made.map(Box::new)).as_deref().unwrap_or(self);
+        }
+        self
+    }
+
+    /// The model as [`Model::in_use`] gives it, without counting.
+    #[inline]
+    pub fn as_used(&self) -> &Self {
+        self.copy.get().and_then(Option::as_deref).unwrap_or(self)
     }
 
     fn views(all: &'static [u8], head: &Head) -> Option<(Vocabulary<'static>, Table, Vec<u32>)> {
         let sections: Vec<&'static [u8]> = head.sections.iter().map(|range| &all[range.clone()]).collect();
         let [text, ends, slots, starts, rest @ ..] = sections.as_slice() else { return None };
-        let vocabulary = Vocabulary::new(text, ends, slots)?;
+        let vocabulary = Vocabulary::new([text, ends, slots])?;
         let words = vocabulary.len();
-        if starts.len() != (head.counts.len() + 1) * 4 || words < SPECIAL.len() {
+        if starts.len() != (head.counts.len() + 1) * 4 || words < SPECIAL.len() || head.counts.is_empty() {
             return None;
         }
-        let edges = head.counts[1..].iter().sum::<u64>() as usize;
+        let edges = head.counts[1..].iter().try_fold(0u64, |sum, &count| sum.checked_add(count))? as usize;
         let table = match (head.kind, rest) {
             (Kind::Hash, [unigrams, nodes, slots]) => Table::Hash(Hash::new(unigrams, nodes, slots, words)?),
             (Kind::Compact(bits), &[a, b, c, d]) => {
@@ -120,7 +153,14 @@ impl Model {
             }
             _ => return None,
         };
-        Some((vocabulary, table, starts.as_chunks::<4>().0.iter().map(|b| u32::from_le_bytes(*b)).collect()))
+        let starts: Vec<u32> = starts.as_chunks::<4>().0.iter().map(|b| u32::from_le_bytes(*b)).collect();
+        // The empty context is the only one of its length; lengths of nodes are found by these bounds.
+        let sound = starts[0] == ROOT && starts[1] == 1 && starts.is_sorted();
+        let whole = match &table {
+            Table::Hash(table) => table.nodes() == starts[starts.len() - 1] as usize,
+            Table::Compact(_) => true,
+        };
+        (sound && whole).then_some((vocabulary, table, starts))
     }
 
     /// Writes the tables to a file that appears when it is whole.
@@ -130,7 +170,7 @@ impl Model {
         out.finish()
     }
 
-    /// Checks the hash of all contents, which opening does for files up to 256 MB.
+    /// Reads all of the file and checks its hash, which opening does not.
     pub fn verify(&self) -> Result<()> {
         parse(&self.bytes, &self.path, true).map(|_| ())
     }
@@ -178,7 +218,7 @@ impl Model {
     /// The id of a word; [`crate::UNK`] for a word that the model does not know.
     #[inline]
     pub fn word(&self, text: &str) -> u32 {
-        self.vocabulary.id(text.as_bytes())
+        self.vocabulary.id(text).unwrap_or(UNK)
     }
 
     /// The word behind an id below [`Model::words`].
@@ -218,6 +258,66 @@ impl Model {
         }
     }
 
+    /// Number of nodes.
+    pub(crate) fn nodes(&self) -> usize {
+        self.starts[self.starts.len() - 1] as usize
+    }
+
+    /// Number of words of a node.
+    pub(crate) fn length(&self, node: State) -> usize {
+        self.starts[1..].iter().take_while(|&&start| start <= node.0).count()
+    }
+
+    /// Back-off weight of a node, and the longest ending that is a node.
+    #[inline]
+    pub(crate) fn fall(&self, node: State) -> (f32, State) {
+        let (backoff, suffix) = match &self.table {
+            Table::Hash(table) => table.fall(node.0),
+            Table::Compact(table) => table.fall(node.0),
+        };
+        (backoff, State(suffix))
+    }
+
+    /// The place of the n-gram of a node (not that of the empty context) and a word, if there is one.
+    pub(crate) fn edge(&self, node: State, word: u32) -> Option<usize> {
+        match &self.table {
+            Table::Hash(table) => table.edge(node.0, word).map(|(place, _, _)| place),
+            Table::Compact(table) => table.edge(node.0, word),
+        }
+    }
+
+    /// Places that n-grams of two words and more may have.
+    pub(crate) fn edge_places(&self) -> usize {
+        match &self.table {
+            Table::Hash(table) => table.places(),
+            Table::Compact(table) => table.places(),
+        }
+    }
+
+    /// What `see` makes of node, word and next node of every n-gram of two words and more, on all cores, in an order that
+    /// does not depend on them. Those that a damaged table has of words or nodes that it lacks are left out.
+    pub(crate) fn each_edge<T: Send>(&self, see: impl Fn(State, u32, State) -> Option<T> + Sync) -> Vec<T> {
+        let (nodes, words) = (self.nodes(), self.words());
+        let see = |node: State, word: u32, next: State| {
+            let sound = (node.0 as usize) < nodes && (next.0 as usize) < nodes && (word as usize) < words;
+            if sound && node.0 != ROOT { see(node, word, next) } else { None }
+        };
+        match &self.table {
+            Table::Hash(table) => (0..table.places())
+                .into_par_iter()
+                .with_min_len(1 << 14)
+                .filter_map(|place| table.at(place))
+                .filter_map(|(node, word, next)| see(State(node), word, State(next)))
+                .collect(),
+            Table::Compact(table) => (1..self.nodes() as u32)
+                .into_par_iter()
+                .with_min_len(1 << 12)
+                .flat_map_iter(|node| table.each(node).map(move |(word, next)| (node, word, next)))
+                .filter_map(|(node, word, next)| see(State(node), word, State(next)))
+                .collect(),
+        }
+    }
+
     /// An estimate for future cost: the words' log probability when nothing is known of what stands before them.
     pub fn estimate(&self, words: &[u32]) -> f32 {
         let mut state = self.empty();
@@ -234,7 +334,7 @@ impl Model {
 /// A copy in memory that the system may keep in large pages, or none if it has no room.
 ///
 /// Look-ups go all over the tables; in pages of 4 kB nearly each of them would also have to look for its page.
-fn in_large_pages(map: &memmap2::Mmap) -> Option<memmap2::Mmap> {
+fn in_large_pages(map: &[u8]) -> Option<memmap2::Mmap> {
     let mut copy = memmap2::MmapMut::map_anon(map.len()).ok()?;
     #[cfg(target_os = "linux")]
     let _ = copy.advise(memmap2::Advice::HugePage);
@@ -304,6 +404,24 @@ mod tests {
     }
 
     #[test]
+    fn a_model_that_is_used_much_answers_alike() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("lm").display().to_string();
+        Model::from_ngrams(&ngrams(), Kind::Hash, "").unwrap().save(&path).unwrap();
+        let model = Model::open(&path).unwrap();
+        let places: Vec<*const Model> = (0..MUCH + 2).map(|_| std::ptr::from_ref(model.in_use())).collect();
+        let here = std::ptr::from_ref(&model);
+        assert!(places[..MUCH as usize - 1].iter().all(|&place| place == here));
+        assert!(places[MUCH as usize - 1..].iter().all(|&place| place != here && place == model.as_used()));
+        for context in ["", "a", "a b", "x"] {
+            let state = after(&model, context);
+            for word in 0..model.words() as u32 {
+                assert_eq!(model.as_used().score_full(&state, word), model.score_full(&state, word));
+            }
+        }
+    }
+
+    #[test]
     fn no_damage_goes_unseen() {
         for kind in [Kind::Hash, Kind::Compact(8)] {
             let model = Model::from_ngrams(&ngrams(), kind, "options").unwrap();
@@ -311,7 +429,8 @@ mod tests {
             for at in 0..whole.len() {
                 let mut bytes = whole.clone();
                 bytes[at] ^= 1 << (at % 8);
-                assert!(Model::from_bytes(Bytes::Owned(bytes), "m").is_err(), "byte {at}");
+                let opened = Model::from_bytes(Bytes::Owned(bytes), "m");
+                assert!(opened.and_then(|model| model.verify()).is_err(), "byte {at}");
                 assert!(Model::from_bytes(Bytes::Owned(whole[..at].to_vec()), "m").is_err(), "cut at {at}");
             }
         }

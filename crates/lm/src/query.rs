@@ -11,6 +11,10 @@ use std::io::{ErrorKind, Read, Write};
 pub trait Scorer: Sync {
     /// What of the words so far can still matter.
     type State: Copy + Send + Sync;
+    /// The scorer for a text that will ask much of it, see [`Model::in_use`]; its states are the same.
+    fn in_use(&self) -> &Self {
+        self
+    }
     /// The state at the start of a sentence.
     fn start(&self) -> Self::State;
     /// The id of a word; [`UNK`] for an unknown one.
@@ -21,6 +25,10 @@ pub trait Scorer: Sync {
 
 impl Scorer for Model {
     type State = State;
+
+    fn in_use(&self) -> &Self {
+        Self::in_use(self)
+    }
 
     fn start(&self) -> State {
         Self::start(self)
@@ -121,7 +129,9 @@ pub fn lines<S: Scorer>(scorer: &S, texts: &Texts) -> Scored {
     let start = scorer.start();
     let score = |i: usize| {
         let mut rows = Vec::new();
-        sentence(scorer, start, texts.get(i), |_, id, log, length| rows.push((log, length, id == UNK)));
+        sentence(scorer.in_use(), start, texts.get(i), |_, id, log, length| {
+            rows.push((log, length, id == UNK));
+        });
         rows
     };
     let all: Vec<Vec<(f32, u8, bool)>> =
@@ -245,6 +255,7 @@ pub fn file<S: Scorer>(scorer: &S, path: &str, mut out: Option<&mut dyn Write>) 
 /// Scores whole lines; the text of all tokens, if wanted.
 fn score_piece<S: Scorer>(scorer: &S, piece: &str, tokens: bool) -> (Totals, Vec<u8>) {
     let mut text = Vec::new();
+    let scorer = scorer.in_use();
     let start = scorer.start();
     let mut all = Totals::default();
     for line in piece.strip_suffix('\n').unwrap_or(piece).split('\n') {

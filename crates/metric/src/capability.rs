@@ -3,7 +3,7 @@
 
 use crate::Metric;
 pub use crate::bleu::incremental::Incremental;
-pub use crate::bleu::linear::{Gram, Matcher, Used};
+pub use crate::bleu::linear::{Gram, Matcher, Part, Used};
 
 /// Candidates whose counts lie side by side in [`Approximate::counts`].
 pub const LANES: usize = 16;

@@ -106,6 +106,29 @@ impl NgramTree {
         (0..self.nodes.len() as u32).map(rest).collect()
     }
 
+    /// An n-gram with one more symbol, if the tree has it.
+    pub fn child(&self, node: u32, symbol: u32) -> Option<u32> {
+        self.edges.get(&edge(node, symbol)).copied()
+    }
+
+    /// Each n-gram without its last symbol, and that symbol.
+    pub fn endings(&self) -> Vec<(u32, u32)> {
+        let mut endings = vec![(0, 0); self.nodes.len()];
+        for (&key, &node) in &self.edges {
+            endings[node as usize] = ((key >> 32) as u32, key as u32);
+        }
+        endings
+    }
+
+    /// Which n-grams some symbol comes before, within the longest order.
+    pub fn begun(&self) -> Vec<bool> {
+        let mut begun = vec![false; self.nodes.len()];
+        for node in self.nodes.iter().filter(|node| node.depth > 1) {
+            begun[node.shorter as usize] = true;
+        }
+        begun
+    }
+
     /// The longest n-gram of the tree that ends with `symbol` after `node`.
     pub fn step(&self, mut node: u32, symbol: u32) -> u32 {
         if self.nodes[node as usize].depth as usize == self.order {

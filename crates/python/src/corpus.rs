@@ -8,7 +8,7 @@ use dragoman_base::io::{Lines, Output};
 use dragoman_base::{Result, Texts as BaseTexts};
 use dragoman_corpus::{
     Bars, Cleaner, Counter, FileForm, Form, Input, Languages, Limits, Options, Reason, Report, Tag,
-    Truecaser, normalise, sample, sniff, undo,
+    Truecaser, normalise, sample, sniff, traced, undo,
 };
 use dragoman_stream::pools;
 use pyo3::prelude::*;
@@ -249,6 +249,13 @@ fn each(texts: &BaseTexts, change: impl Fn(&str) -> String + Sync) -> BaseTexts 
 pub fn truecase_undo(py: Python<'_>, texts: &Texts, factored: bool) -> Texts {
     let texts = texts.inner.clone();
     threads::run(py, || each(&texts, |line| undo(line, factored))).into()
+}
+
+/// A line as [`normalise_lines`] makes it, and where each of its characters comes from: first character and one past the
+/// last.
+#[pyfunction]
+pub fn normalise_spans(line: Text, form: &str) -> PyResult<(String, Vec<(usize, usize)>)> {
+    Ok(traced(&line, Form::parse(form).map_err(to_py)?))
 }
 
 /// Lines in a Unicode normal form (`nfc`, `nfkc`, `none`), without invisible characters and odd white space.

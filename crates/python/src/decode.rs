@@ -2,17 +2,19 @@
 
 use crate::columns::{Names, Texts};
 use crate::errors::{invalid, to_py};
-use crate::found::{ExplainedStep, LatticeArc, LatticeColumns, TranslationColumns};
+use crate::forests::NativeForests;
+use crate::found::{ExplainedStep, TranslationColumns};
 use crate::own;
+use crate::systems::System;
 use crate::text::Text;
 use crate::threads;
 use dragoman_base::{Error, Names as BaseNames, Result};
-use dragoman_decode::columns::{Candidates, Explained, Filing, Lattices, explained};
-use dragoman_decode::feature::{Part, Reference, StateFeature};
-use dragoman_decode::search::{Graph, Limits, Ready};
-use dragoman_decode::{
-    Choice, Forced, Input, Lattice, Phrase, Settings, System, Translation, Weights, markup, search, translate,
-};
+use dragoman_forest::Forest;
+use dragoman_model::feature::{Part, Reference, StateFeature};
+use dragoman_model::found::{Candidates, Translation};
+use dragoman_model::{Forced, Input, Weights, markup};
+use dragoman_phrase::search::Limits;
+use dragoman_phrase::{Choice, Settings};
 use dragoman_stream::{Lost, Stream, pools};
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
@@ -25,16 +27,19 @@ use std::time::Duration;
 #[allow(clippy::struct_excessive_bools)] // options of a call, not states
 pub struct PySettings {
     stack_size: usize,
-    pop_limit: usize,
-    threshold: f32,
+    pub(crate) cell_limit: usize,
+    pub(crate) pop_limit: usize,
+    pub(crate) threshold: f32,
     distortion_limit: i64,
-    table_limit: usize,
-    drop_unknown: bool,
+    pub(crate) span_limit: usize,
+    pub(crate) table_limit: usize,
+    pub(crate) drop_unknown: bool,
+    pub(crate) pass_through: bool,
     deadline: f64,
-    memory: usize,
-    size: usize,
-    distinct: bool,
-    features: bool,
+    pub(crate) memory: usize,
+    pub(crate) size: usize,
+    pub(crate) distinct: bool,
+    pub(crate) features: bool,
     explain: bool,
     markup: bool,
 }
@@ -50,15 +55,19 @@ impl PySettings {
         self.features
     }
 
-    /// As the core wants it.
-    pub fn settings(&self) -> Settings {
+    /// Time for a sentence. What is no time at all, or longer than a clock can tell, is no limit.
+    pub(crate) fn time(&self) -> Option<Duration> {
+        Duration::try_from_secs_f64(self.deadline).ok().filter(|time| !time.is_zero())
+    }
+
+    /// As a phrase-based search wants it.
+    pub fn phrase(&self) -> Settings {
         let limits = Limits {
             stack: self.stack_size.max(1),
             pops: self.pop_limit,
             threshold: self.threshold,
             distortion: usize::try_from(self.distortion_limit).ok(),
-            // What is no time at all, or longer than a clock can tell, is no limit.
-            deadline: Duration::try_from_secs_f64(self.deadline).ok().filter(|time| !time.is_zero()),
+            deadline: self.time(),
             memory: self.memory,
             keep: self.size > 1,
         };
@@ -76,9 +85,10 @@ impl PySettings {
 /// How long a taker waits before it looks for signals.
 const LOOK_UP: Duration = Duration::from_millis(100);
 
-/// Demands of one sentence: given translations (from, up to, text, log probability), whether they rule others out,
-/// walls, zones.
-pub type Demands = (Vec<(usize, usize, String, f32)>, bool, Vec<usize>, Vec<(usize, usize)>);
+/// A given translation: from, up to, text, log probability, whether it rules others out, whether it is a term.
+type Given = (usize, usize, String, f32, bool, bool);
+/// Demands of one sentence: given translations, walls, zones.
+pub type Demands = (Vec<Given>, Vec<usize>, Vec<(usize, usize)>);
 
 /// A line as the search wants it.
 pub fn read(line: &str, marked: bool, demands: Option<&Demands>) -> Result<Input> {
@@ -86,19 +96,38 @@ pub fn read(line: &str, marked: bool, demands: Option<&Demands>) -> Result<Input
         return markup::parse(line);
     }
     let mut input = Input::plain(line);
-    if let Some((forced, exclusive, walls, zones)) = demands {
+    if let Some((forced, walls, zones)) = demands {
         input.forced = forced
             .iter()
-            .map(|(from, to, text, log)| {
+            .map(|(from, to, text, log, exclusive, term)| {
                 let target = dragoman_base::words(text).map(str::to_owned).collect();
-                Forced { from: *from, to: *to, target, log: *log }
+                Forced { from: *from, to: *to, target, log: *log, exclusive: *exclusive, term: *term }
             })
             .collect();
-        input.exclusive = *exclusive;
         input.walls.clone_from(walls);
         input.zones.clone_from(zones);
     }
     Ok(input)
+}
+
+/// A line with markup, plain or of words: the text without tags, given translations (from, up to, text, log
+/// probability), walls, zones. Places count characters.
+#[pyfunction]
+#[allow(clippy::type_complexity)]
+pub fn read_markup(
+    line: Text,
+    plain: bool,
+) -> PyResult<(String, Vec<(usize, usize, String, f32)>, Vec<usize>, Vec<(usize, usize)>)> {
+    let found = markup::read(&line, plain).map_err(to_py)?;
+    let place = |at: usize| found.text[..at].chars().count();
+    let given = found
+        .given
+        .iter()
+        .map(|(from, to, text, log)| (place(*from), place(*to), text.clone(), *log))
+        .collect();
+    let walls = found.walls.iter().map(|&at| place(at)).collect();
+    let zones = found.zones.iter().map(|&(from, to)| (place(from), place(to))).collect();
+    Ok((found.text, given, walls, zones))
 }
 
 /// A part of a system: kind, name, options.
@@ -107,7 +136,7 @@ type Described = (String, String, Vec<(String, String)>);
 /// Tables and features, without weights; shared by all threads.
 #[pyclass(frozen, module = "dragoman._core")]
 pub struct NativeSystem {
-    pub(crate) inner: Arc<System>,
+    pub(crate) inner: System,
     /// Sentences that were searched so far, for those who wait.
     searched: AtomicUsize,
 }
@@ -116,7 +145,7 @@ pub struct NativeSystem {
 #[pyclass(frozen, module = "dragoman._core")]
 pub struct NativeWeights {
     pub(crate) inner: Arc<Weights>,
-    system: Arc<System>,
+    system: System,
 }
 
 #[pymethods]
@@ -137,7 +166,7 @@ impl NativeWeights {
             self.system.changed(&self.inner, changes)
         };
         let inner = Arc::new(py.detach(change).map_err(to_py)?);
-        Ok(Self { inner, system: Arc::clone(&self.system) })
+        Ok(Self { inner, system: self.system.clone() })
     }
 
     /// Number of features; those that were met later weigh nothing.
@@ -164,24 +193,22 @@ fn at_line(line: usize) -> impl Fn(Error) -> Error {
 
 #[pymethods]
 impl NativeSystem {
-    /// Opens tables and builds features: kind, name and options of each part.
+    /// Opens tables and builds features: kind, name and options of each part. A system is `phrase` or `hiero`.
     #[new]
-    #[pyo3(signature = (tables, parts, rules=Text(vec![]), states=Text(vec![])))]
+    #[pyo3(signature = (tables, parts, rules=Text(vec![]), states=Text(vec![]), system=None))]
     fn new(
         py: Python<'_>,
         tables: Text<Vec<String>>,
         parts: Text<Vec<Described>>,
         rules: Text<Vec<own::RuleParts>>,
         states: Text<Vec<own::StateParts>>,
+        system: Option<Text>,
     ) -> PyResult<Self> {
         let parts: Vec<Part> =
             parts.0.into_iter().map(|(kind, name, options)| Part { kind, name, options }).collect();
-        let inner = Arc::new(
-            threads::run(py, || {
-                System::open_with(&tables, &parts, |to| own::add(rules.0, states.0, tables.len(), to))
-            })
-            .map_err(to_py)?,
-        );
+        let kind = system.as_ref().map_or("phrase", |system| system);
+        let inner =
+            threads::run(py, || System::open(kind, &tables, &parts, rules.0, states.0)).map_err(to_py)?;
         Ok(Self { inner, searched: AtomicUsize::new(0) })
     }
 
@@ -239,7 +266,7 @@ impl NativeSystem {
             }
         };
         let inner = Arc::new(py.detach(run).map_err(to_py)?);
-        Ok(NativeWeights { inner, system: Arc::clone(&self.inner) })
+        Ok(NativeWeights { inner, system: self.inner.clone() })
     }
 
     /// The numbers that this system has for some names of a table; the names of its sparse sets are filed.
@@ -276,14 +303,13 @@ impl NativeSystem {
         threads: Option<usize>,
     ) -> PyResult<TranslationColumns> {
         let weights = &weights.inner;
-        let plan = settings.settings();
         let one = |i: usize| -> Result<Translation> {
             let target = targets.map(|targets| reference(targets.inner.get(i)));
             read(lines.inner.get(i), settings.markup, demands.as_ref().map(|d| &d[i]))
-                .and_then(|input| translate(&self.inner, &input, weights, &plan, demand(target.as_ref())))
+                .and_then(|input| self.inner.translate(&input, weights, &settings, demand(target.as_ref())))
                 .map_err(at_line(i))
         };
-        let system = settings.features.then_some(&*self.inner);
+        let system: Option<&dragoman_model::System> = settings.features.then_some(&self.inner);
         let found = py
             .detach(|| {
                 let done = self.each(threads, lines.inner.len(), one)?;
@@ -302,77 +328,44 @@ impl NativeSystem {
         weights: &NativeWeights,
         settings: PySettings,
         demands: Option<Text<Demands>>,
-    ) -> PyResult<(f64, Vec<ExplainedStep>)> {
+    ) -> PyResult<(f64, String, Vec<ExplainedStep>)> {
         let weights = &weights.inner;
-        let plan = Settings { explain: true, features: true, size: 1, ..settings.settings() };
-        let run = || -> Result<(f64, Vec<Explained>)> {
+        let run = || {
             let input = read(&line, settings.markup, demands.as_deref())?;
-            let translation = translate(&self.inner, &input, weights, &plan, None)?;
-            let own = self.inner.file(&translation.own);
-            let Some(best) = translation.hypotheses.first() else {
-                return Err(Error::Invalid("this sentence has no derivation".to_owned()));
-            };
-            Ok((best.score, explained(&input, best, Filing { dense: self.inner.dense(), own: &own })))
+            self.inner.explain(&input, weights, &settings)
         };
-        let (score, steps) = py.detach(run).map_err(to_py)?;
-        Ok((score, steps.into_iter().map(ExplainedStep::from).collect()))
+        let (score, text, steps) = py.detach(run).map_err(to_py)?;
+        Ok((score, text, steps.into_iter().map(ExplainedStep::from).collect()))
     }
 
-    /// The lattices of sentences with all features, in columns: `density` arcs for each source word, 0 for all.
-    #[pyo3(signature = (lines, weights, settings, density, threads=None))]
-    fn lattices(
+    /// The forests of sentences with all features: `density` edges for each source word, 0 for all.
+    #[pyo3(signature = (lines, weights, settings, density, demands=None, threads=None))]
+    #[allow(clippy::too_many_arguments)] // one per option
+    fn forests(
         &self,
         py: Python<'_>,
         lines: &Texts,
         weights: &NativeWeights,
         settings: PySettings,
         density: f64,
+        demands: Option<Text<Vec<Demands>>>,
         threads: Option<usize>,
-    ) -> PyResult<LatticeColumns> {
+    ) -> PyResult<NativeForests> {
         let weights = &weights.inner;
-        let mut plan = settings.settings();
-        plan.limits.keep = true;
-        let one = |i: usize| -> Result<Lattice> {
-            let input = read(lines.inner.get(i), settings.markup, None)?;
-            let most = (density > 0.0).then(|| (density * input.words.len() as f64).ceil() as usize);
-            let see = |ready: &Ready<'_>, graph: &Graph| Lattice::new(ready, graph, true, most);
-            search(&self.inner, &input, weights, &plan, None, see).map_err(at_line(i))
+        if demands.as_ref().is_some_and(|demands| demands.len() != lines.inner.len()) {
+            return Err(invalid("expected constraints for each line"));
+        }
+        let one = |i: usize| {
+            read(lines.inner.get(i), settings.markup, demands.as_ref().map(|all| &all[i]))
+                .and_then(|input| self.inner.forest(&input, weights, &settings, density))
+                .map_err(at_line(i))
         };
-        let run = || {
+        let run = || -> Result<Vec<Forest>> {
             let done = self.each(threads, lines.inner.len(), one)?;
-            Ok(Lattices::of(&done, &self.inner))
+            // In order of the sentences, so that names get the same numbers however many threads there are.
+            Ok(done.into_iter().map(|made| self.inner.filed(made)).collect())
         };
-        LatticeColumns::new(py, py.detach(run).map_err(to_py)?)
-    }
-
-    /// The lattice of a sentence: number of nodes, final nodes, arcs.
-    #[pyo3(signature = (line, weights, settings, demands=None))]
-    fn lattice(
-        &self,
-        py: Python<'_>,
-        line: Text,
-        weights: &NativeWeights,
-        settings: PySettings,
-        demands: Option<Text<Demands>>,
-    ) -> PyResult<(usize, Vec<u32>, Vec<LatticeArc>)> {
-        let weights = &weights.inner;
-        let mut plan = settings.settings();
-        plan.limits.keep = true;
-        let run = || -> Result<(Lattice, Vec<u32>)> {
-            let input = read(&line, settings.markup, demands.as_deref())?;
-            let made = search(&self.inner, &input, weights, &plan, None, |ready, graph| {
-                Lattice::new(ready, graph, settings.features, None)
-            })?;
-            let own = self.inner.file(&made.own);
-            Ok((made, own))
-        };
-        let (Lattice { nodes, finals, arcs, .. }, own) = py.detach(run).map_err(to_py)?;
-        let filing = Filing { dense: self.inner.dense(), own: &own };
-        let arc = |arc: Phrase| {
-            let features = filing.rows(&arc.features);
-            LatticeArc::new(arc, features)
-        };
-        Ok((nodes, finals, arcs.into_iter().map(arc).collect()))
+        Ok(py.detach(run).map_err(to_py)?.into())
     }
 }
 
@@ -400,7 +393,7 @@ type Line = (String, Option<Demands>);
 pub struct TranslationStream {
     inner: Stream<Line, Result<Translation>>,
     /// Given if features are listed.
-    system: Option<Arc<System>>,
+    system: Option<System>,
 }
 
 #[pymethods]
@@ -414,12 +407,11 @@ impl TranslationStream {
         threads: usize,
         window: usize,
     ) -> Self {
-        let named = settings.features.then(|| Arc::clone(&system.inner));
-        let (system, weights) = (Arc::clone(&system.inner), Arc::clone(&weights.inner));
-        let (plan, marked) = (settings.settings(), settings.markup);
+        let named = settings.features.then(|| system.inner.clone());
+        let (system, weights) = (system.inner.clone(), Arc::clone(&weights.inner));
         let work = move |number: usize, (line, demands): Line| {
-            read(&line, marked, demands.as_ref())
-                .and_then(|input| translate(&system, &input, &weights, &plan, None))
+            read(&line, settings.markup, demands.as_ref())
+                .and_then(|input| system.translate(&input, &weights, &settings, None))
                 .map_err(at_line(number))
         };
         Self { inner: Stream::new(threads, window, work), system: named }

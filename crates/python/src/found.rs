@@ -2,8 +2,8 @@
 
 use crate::columns::Texts;
 use dragoman_base::Texts as BaseTexts;
-use dragoman_decode::columns::{Candidates, Explained, Lattices};
-use dragoman_decode::{Origin, Phrase};
+use dragoman_model::Origin;
+use dragoman_model::found::{Candidates, Explained};
 use numpy::{Element, IntoPyArray, PyArray1};
 use pyo3::prelude::*;
 
@@ -54,38 +54,6 @@ impl TranslationColumns {
     }
 }
 
-/// Lattices of some sentences, in columns.
-#[pyclass(frozen, get_all, module = "dragoman._core")]
-pub struct LatticeColumns {
-    /// Number of nodes of each.
-    nodes: Array<i64>,
-    /// Where the arcs of each start, and where the last ones end.
-    starts: Array<i64>,
-    tails: Array<u32>,
-    heads: Array<u32>,
-    texts: Py<Texts>,
-    /// Where the features of each arc start, and where the last ones end.
-    rows: Array<i64>,
-    /// Numbers of features.
-    features: Array<u32>,
-    values: Array<f64>,
-}
-
-impl LatticeColumns {
-    pub fn new(py: Python<'_>, found: Lattices) -> PyResult<Self> {
-        Ok(Self {
-            nodes: array(py, found.nodes),
-            starts: array(py, found.starts),
-            tails: array(py, found.tails),
-            heads: array(py, found.heads),
-            texts: texts(py, found.texts)?,
-            rows: array(py, found.rows.starts),
-            features: array(py, found.rows.columns),
-            values: array(py, found.rows.values),
-        })
-    }
-}
-
 /// A phrase of an explained derivation.
 #[pyclass(frozen, get_all, module = "dragoman._core")]
 pub struct ExplainedStep {
@@ -95,10 +63,12 @@ pub struct ExplainedStep {
     end: usize,
     source: String,
     target: String,
-    /// `rule`, `unknown` or `given`.
+    /// `rule`, `unknown`, `given` or `glue`.
     origin: &'static str,
     /// Numbers of features and their values.
     features: Vec<(u32, f32)>,
+    /// Rules around it, in a tree.
+    depth: usize,
 }
 
 impl From<Explained> for ExplainedStep {
@@ -107,31 +77,9 @@ impl From<Explained> for ExplainedStep {
             Origin::Table(_) => "rule",
             Origin::Unknown => "unknown",
             Origin::Given => "given",
+            Origin::Glue => "glue",
         };
-        let Explained { from, to, source, target, features, .. } = step;
-        Self { start: from, end: to, source, target, origin, features }
-    }
-}
-
-/// An arc of a lattice.
-#[pyclass(frozen, get_all, module = "dragoman._core")]
-pub struct LatticeArc {
-    /// Node that it leaves.
-    start: u32,
-    /// Node that it reaches.
-    end: u32,
-    text: String,
-    /// Source span.
-    span: (u32, u32),
-    score: f64,
-    /// Numbers of features and their values.
-    features: Vec<(u32, f32)>,
-}
-
-impl LatticeArc {
-    /// With features as the system numbers them.
-    pub fn new(arc: Phrase, features: Vec<(u32, f32)>) -> Self {
-        let Phrase { from, to, text, span, score, .. } = arc;
-        Self { start: from, end: to, text, span, score, features }
+        let Explained { from, to, source, target, features, depth, .. } = step;
+        Self { start: from, end: to, source, target, origin, features, depth }
     }
 }

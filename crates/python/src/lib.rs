@@ -8,8 +8,9 @@ mod columns;
 mod corpus;
 mod decode;
 mod errors;
+mod forest_mert;
+mod forests;
 mod found;
-mod lattices;
 mod learn;
 mod learner;
 mod lm;
@@ -23,6 +24,7 @@ mod parts;
 mod resample;
 mod rules;
 mod sample;
+mod systems;
 mod tags;
 mod text;
 mod threads;
@@ -53,14 +55,16 @@ mod _core {
     #[pymodule_export]
     use crate::corpus::{
         CorpusCleaner, TruecaseModel, bitext_languages, bitext_sample, language_code, language_fits,
-        language_known, normalise_lines, sniff_file, truecase_undo, words,
+        language_known, normalise_lines, normalise_spans, sniff_file, truecase_undo, words,
     };
     #[pymodule_export]
-    use crate::decode::{NativeSystem, NativeWeights, TranslationStream};
+    use crate::decode::{NativeSystem, NativeWeights, TranslationStream, read_markup};
     #[pymodule_export]
-    use crate::found::{ExplainedStep, LatticeArc, LatticeColumns, TranslationColumns};
+    use crate::forest_mert::{ForestLine, ForestLines};
     #[pymodule_export]
-    use crate::lattices::LatticePool;
+    use crate::forests::{ForestPool, NativeForests};
+    #[pymodule_export]
+    use crate::found::{ExplainedStep, TranslationColumns};
     #[pymodule_export]
     use crate::learn::CandidateLists;
     #[pymodule_export]
@@ -82,7 +86,9 @@ mod _core {
     #[pymodule_export]
     use crate::resample::{bootstrap_sums, shuffle_sums};
     #[pymodule_export]
-    use crate::rules::{RuleTable, rules_extract, rules_import, rules_score_count};
+    use crate::rules::{
+        RuleTable, rules_extract, rules_form, rules_import, rules_of_sentence, rules_score_count,
+    };
     #[pymodule_export]
     use crate::sample::{SampleRanker, sample_translations};
     #[pymodule_export]
@@ -90,7 +96,7 @@ mod _core {
     #[pymodule_export]
     use crate::threads::{get_threads, set_threads};
     #[pymodule_export]
-    use crate::tokenize::{MosesTokenizer, UnicodeTokenizer};
+    use crate::tokenize::{MosesTokenizer, UnicodeTokenizer, follow_spans};
     #[pymodule_export]
     use crate::walk::{MiraContext, MiraWalk};
     #[pymodule_export]

@@ -2,10 +2,12 @@
 
 use crate::text::Text;
 use dragoman_base::{Error, Result};
-use dragoman_decode::feature::Builder;
-use dragoman_decode::feature::own::{BatchFeature, Compiled, Fired, Function};
-use dragoman_decode::{Options, Origin, Sentence};
-use dragoman_rules::Table;
+use dragoman_model::feature::Builder;
+use dragoman_model::feature::own::{BatchFeature, Fired};
+use dragoman_model::{Applied, Origin, Sentence};
+use dragoman_phrase::feature::OrderFeature;
+use dragoman_phrase::feature::compiled::{Compiled, Function};
+use dragoman_rules::RuleSource;
 use numpy::{IntoPyArray, PyReadonlyArray1};
 use pyo3::prelude::*;
 use std::sync::Arc;
@@ -26,14 +28,20 @@ struct Rules {
     name: String,
     features: Vec<u32>,
     call: Py<PyAny>,
-    tables: Vec<Arc<Table>>,
+    tables: Vec<Arc<dyn RuleSource>>,
     /// All columns of all tables, each name once.
     columns: Vec<String>,
 }
 
-/// Adds features to a system.
-pub fn add(rules: Vec<RuleParts>, states: Vec<StateParts>, tables: usize, to: &mut Builder) -> Result<()> {
-    let tables: Vec<Arc<Table>> = (0..tables).map(|number| to.table(number)).collect::<Result<_>>()?;
+/// Adds features to a system; gives those that are compiled.
+pub fn add(
+    rules: Vec<RuleParts>,
+    states: Vec<StateParts>,
+    tables: usize,
+    to: &mut Builder,
+) -> Result<Vec<Box<dyn OrderFeature>>> {
+    let tables: Vec<Arc<dyn RuleSource>> =
+        (0..tables).map(|number| to.table(number)).collect::<Result<_>>()?;
     let mut columns: Vec<String> = Vec::new();
     for column in tables.iter().flat_map(|table| table.columns()) {
         if !columns.contains(column) {
@@ -46,30 +54,32 @@ pub fn add(rules: Vec<RuleParts>, states: Vec<StateParts>, tables: usize, to: &m
         let (tables, columns) = (tables.clone(), columns.clone());
         to.add_batch(Rules { name, features, call, tables, columns });
     }
+    let mut compiled: Vec<Box<dyn OrderFeature>> = Vec::new();
     for (name, names, address, bytes, check, keep) in states {
         if address == 0 {
             return Err(Error::Invalid(format!("the feature `{name}` has no address")));
         }
         // SAFETY: the address is that of a function which was compiled with this signature and which `keep` keeps.
         let function = unsafe { std::mem::transmute::<usize, Function>(address) };
-        Compiled { name, function, keep: Box::new(keep), bytes, features: Vec::new(), names, check }
-            .add_to(to)?;
+        let made =
+            Compiled { name, function, keep: Box::new(keep), bytes, features: Vec::new(), names, check };
+        compiled.push(Box::new(made.named(to)?));
     }
-    Ok(())
+    Ok(compiled)
 }
 
 impl Rules {
     /// Scores of the tables, a row an option; 0 where its table has no such column.
-    fn scores(&self, options: &Options) -> Vec<f32> {
+    fn scores(&self, rules: &dyn Applied) -> Vec<f32> {
         let width = self.columns.len();
-        let mut scores = vec![0.0; options.len() * width];
+        let mut scores = vec![0.0; rules.len() * width];
         let place = |column: &String| self.columns.iter().position(|name| name == column);
         let places: Vec<Vec<Option<usize>>> =
             self.tables.iter().map(|table| table.columns().iter().map(place).collect()).collect();
         for (option, row) in scores.chunks_exact_mut(width.max(1)).enumerate() {
-            let opt = options.get(option as u32);
-            if let Origin::Table(table) = opt.origin() {
-                let values = self.tables[table].scores(opt.rule).iter();
+            let rule = rules.rule(option as u32);
+            if let Origin::Table(table) = rule.origin {
+                let values = self.tables[table].scores(rule.number).iter();
                 places[table].iter().zip(values).for_each(|(at, value)| {
                     if let Some(at) = at {
                         row[*at] = *value;
@@ -80,21 +90,25 @@ impl Rules {
         scores
     }
 
-    fn ask<'py>(&self, py: Python<'py>, sentence: &Sentence<'_>, options: &Options) -> PyResult<Said<'py>> {
-        let (mut spans, mut origins, mut rules) = (Vec::new(), Vec::new(), Vec::new());
+    fn ask<'py>(&self, py: Python<'py>, sentence: &Sentence<'_>, rules: &dyn Applied) -> PyResult<Said<'py>> {
+        let (mut spans, mut origins, mut numbers) = (Vec::new(), Vec::new(), Vec::new());
         let (mut starts, mut targets) = (vec![0i64], Vec::new());
-        for number in 0..options.len() as u32 {
-            let opt = options.get(number);
-            spans.extend([i64::from(opt.from), i64::from(opt.to)]);
-            let (origin, rule) = match opt.origin() {
-                Origin::Table(table) => (table as i64, i64::from(opt.rule)),
+        let (mut gap_starts, mut gaps) = (vec![0i64], Vec::new());
+        for number in 0..rules.len() as u32 {
+            let rule = rules.rule(number);
+            spans.extend([i64::from(rule.from), i64::from(rule.to)]);
+            let (origin, number) = match rule.origin {
+                Origin::Table(table) => (table as i64, i64::from(rule.number)),
                 Origin::Unknown => (-1, -1),
                 Origin::Given => (-2, -1),
+                Origin::Glue => (-3, -1),
             };
             origins.push(origin);
-            rules.push(rule);
-            targets.extend_from_slice(options.target(number));
+            numbers.push(number);
+            targets.extend_from_slice(rule.target);
             starts.push(targets.len() as i64);
+            gaps.extend(rule.gaps.iter().flat_map(|&(from, to)| [i64::from(from), i64::from(to)]));
+            gap_starts.push(gaps.len() as i64 / 2);
         }
         let own: Vec<&str> = sentence.own_words().collect();
         let said = self.call.bind(py).call1((
@@ -102,11 +116,13 @@ impl Rules {
             own,
             spans.into_pyarray(py),
             origins.into_pyarray(py),
-            rules.into_pyarray(py),
+            numbers.into_pyarray(py),
             starts.into_pyarray(py),
             targets.into_pyarray(py),
             self.columns.clone(),
-            self.scores(options).into_pyarray(py),
+            self.scores(rules).into_pyarray(py),
+            gap_starts.into_pyarray(py),
+            gaps.into_pyarray(py),
         ))?;
         said.extract::<Said<'py>>()
     }
@@ -127,9 +143,9 @@ impl Rules {
 }
 
 impl BatchFeature for Rules {
-    fn score(&self, sentence: &Sentence<'_>, options: &Options, out: &mut Fired<'_>) -> Result<()> {
+    fn score(&self, sentence: &Sentence<'_>, rules: &dyn Applied, out: &mut Fired<'_>) -> Result<()> {
         Python::attach(|py| {
-            let said = self.ask(py, sentence, options).and_then(|said| self.take(&said, out));
+            let said = self.ask(py, sentence, rules).and_then(|said| self.take(&said, out));
             said.map_err(|error| {
                 let message = error.value(py).to_string();
                 let own = message.contains(&self.name);

@@ -4,24 +4,45 @@ use crate::errors::{invalid, to_py};
 use crate::text::Text;
 use crate::threads;
 use dragoman_base::parse_size;
-use dragoman_rules::extract::{Model, Options, ReorderingSmoothing, Report, Smoothing, Threshold, extract};
-use dragoman_rules::{ExportOptions, ImportOptions, Table, export, import, score_count};
+use dragoman_rules::extract::{
+    Limits, Model, Options, ReorderingSmoothing, Report, Scores, Smoothing, Threshold, extract, rules_of_pair,
+};
+use dragoman_rules::{ExportOptions, Form, ImportOptions, Table, export, gap, import, score_count};
 use pyo3::prelude::*;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Pairs, empty, long, bars, unaligned, tokens, extracted, rules, phrases, insignificant, below the top.
-type Figures = (u64, u64, u64, u64, u64, u64, u64, u64, u64, u64, u64);
+/// Pairs, empty, long, bars, unaligned, tokens, extracted, rules, phrases, insignificant, below the top, rare.
+type Figures = (u64, u64, u64, u64, u64, u64, u64, u64, u64, u64, u64, u64);
+/// Span, symbols, least words of a gap in source and target, gaps, tight edges, fractional counts.
+type GapLimits = (usize, usize, (usize, usize), usize, bool, bool);
 /// Rules, phrases, repeated, missing and unused of each reordering table, columns.
 type Imported = (u64, u64, u64, Vec<u64>, Vec<u64>, Vec<String>);
+/// Source, target, links, count.
+type Occurrence = (String, String, Vec<(u8, u8)>, f64);
 /// Target phrase, scores, links.
 type Found = (String, Vec<f32>, Vec<(u8, u8)>);
 
 fn figures(r: Report) -> Figures {
-    let pruned = (r.insignificant, r.below_top);
+    let pruned = (r.insignificant, r.below_top, r.rare);
     let (pairs, skipped) = (r.pairs, (r.empty, r.long, r.bars));
     let made = (r.tokens, r.extracted, r.rules, r.phrases);
-    (pairs, skipped.0, skipped.1, skipped.2, r.unaligned, made.0, made.1, made.2, made.3, pruned.0, pruned.1)
+    let (empty, long, bars) = skipped;
+    let (tokens, extracted, rules, phrases) = made;
+    let (insignificant, below, rare) = pruned;
+    (pairs, empty, long, bars, r.unaligned, tokens, extracted, rules, phrases, insignificant, below, rare)
+}
+
+fn limits((span, symbols, gap, gaps, tight, fractional): GapLimits) -> Limits {
+    Limits { span, symbols, gap, gaps, tight, fractional }
+}
+
+fn scores(name: &str) -> PyResult<Scores> {
+    match name {
+        "moses" => Ok(Scores::Moses),
+        "cdec" => Ok(Scores::Cdec),
+        _ => Err(invalid(format!("expected the scores moses or cdec, found `{name}`"))),
+    }
 }
 
 fn smoothing(name: &str) -> PyResult<Smoothing> {
@@ -58,6 +79,10 @@ pub fn rules_extract(
     out: PathBuf,
     meta: String,
     length: usize,
+    gaps: Option<GapLimits>,
+    least: u32,
+    scores: &str,
+    filter: Vec<String>,
     longest: usize,
     models: Vec<String>,
     moses_next: bool,
@@ -77,6 +102,10 @@ pub fn rules_extract(
         out,
         meta,
         length,
+        gaps: gaps.map(limits),
+        least,
+        scores: self::scores(scores)?,
+        filter,
         longest,
         models: models.iter().map(model).collect::<PyResult<_>>()?,
         moses_next,
@@ -91,11 +120,32 @@ pub fn rules_extract(
     threads::run(py, || extract(&options)).map(figures).map_err(to_py)
 }
 
-/// Turns Moses' tables into a mapped one.
+/// The rules with gaps of one sentence pair: source, target, links, count of each occurrence.
 #[pyfunction]
+pub fn rules_of_sentence(
+    source: Text<String>,
+    target: Text<String>,
+    links: Text<String>,
+    gaps: GapLimits,
+) -> PyResult<Vec<Occurrence>> {
+    let found = rules_of_pair(&source, &target, &links, &limits(gaps)).map_err(to_py)?;
+    let pairs = |links: Vec<[u8; 2]>| links.into_iter().map(|[i, j]| (i, j)).collect();
+    let text = |symbols: Vec<String>| gap::shown(symbols.iter().map(String::as_str));
+    Ok(found.into_iter().map(|(s, t, l, count)| (text(s), text(t), pairs(l), count)).collect())
+}
+
+fn form(name: &str) -> PyResult<Form> {
+    Form::parse(name)
+        .ok_or_else(|| invalid(format!("expected the form phrases, moses or cdec, found `{name}`")))
+}
+
+/// Turns text tables into a mapped one.
+#[pyfunction]
+#[allow(clippy::too_many_arguments)] // one per option
 pub fn rules_import(
     py: Python<'_>,
     rules: String,
+    form: &str,
     reordering: Vec<(String, String)>,
     columns: Option<Vec<String>>,
     out: PathBuf,
@@ -103,9 +153,16 @@ pub fn rules_import(
     memory: &str,
 ) -> PyResult<Imported> {
     let memory = parse_size(memory).map_err(to_py)?;
-    let options = ImportOptions { rules, reordering, columns, out, meta, memory };
+    let form = self::form(form)?;
+    let options = ImportOptions { rules, form, reordering, columns, out, meta, memory };
     let r = threads::run(py, || import(&options)).map_err(to_py)?;
     Ok((r.rules, r.phrases, r.repeated, r.missing, r.unused, r.columns))
+}
+
+/// What the first line of a text table looks like: `phrases`, `moses` or `cdec`.
+#[pyfunction]
+pub fn rules_form(py: Python<'_>, path: &str) -> PyResult<&'static str> {
+    threads::run(py, || Form::of_file(path)).map(Form::name).map_err(to_py)
 }
 
 /// How many scores the first line of a Moses phrase table has.
@@ -163,29 +220,31 @@ impl RuleTable {
     /// The rules of a source phrase.
     fn lookup(&self, words: Text<Vec<String>>) -> Vec<Found> {
         let table = &self.inner;
-        let ids: Option<Vec<u32>> = words.iter().map(|word| table.source_word(word)).collect();
+        let gaps = table.source_word(gap::SOURCE).is_some();
+        let symbol = |word: &str| table.source_word(if gaps { gap::read_source(word) } else { word });
+        let ids: Option<Vec<u32>> = words.iter().map(|word| symbol(word)).collect();
         let node = ids.filter(|ids| !ids.is_empty()).and_then(|ids| table.find(&ids));
         let rules = node.map_or(0..0, |node| table.rules(node));
-        let text = |rule: u32| {
-            let words: Vec<&str> = table.target(rule).iter().map(|&word| table.target_text(word)).collect();
-            words.join(" ")
-        };
+        let text = |rule: u32| gap::shown(table.target(rule).iter().map(|&word| table.target_text(word)));
         let links = |rule: u32| table.links(rule).iter().map(|&[i, j]| (i, j)).collect();
         rules.map(|rule| (text(rule), table.scores(rule).to_vec(), links(rule))).collect()
     }
 
-    /// Writes Moses' tables.
+    /// Writes text tables.
+    #[allow(clippy::too_many_arguments)] // one per option
     fn export(
         &self,
         py: Python<'_>,
         rules: Option<String>,
+        form: &str,
         columns: Vec<String>,
         counts: bool,
         reordering: Vec<(String, String)>,
         memory: &str,
     ) -> PyResult<()> {
         let memory = parse_size(memory).map_err(to_py)?;
-        let options = ExportOptions { rules, columns, counts, reordering, memory };
+        let form = self::form(form)?;
+        let options = ExportOptions { rules, form, columns, counts, reordering, memory };
         threads::run(py, || export(&self.inner, &options)).map_err(to_py)
     }
 }

@@ -1,19 +1,18 @@
 //! The sampler: translations by sampling, and `SampleRank`.
 
 use crate::columns::Texts;
-use crate::decode::{NativeSystem, NativeWeights, PySettings, read};
+use crate::decode::{Demands, NativeSystem, NativeWeights, PySettings, read};
 use crate::errors::{invalid, to_py};
 use crate::found::TranslationColumns;
 use crate::metric::NativeMetric;
 use crate::text::Text;
 use dragoman_base::{Error, Result};
-use dragoman_decode::columns::Candidates;
-use dragoman_decode::sample::{
-    Mix, Mixed, Oracle, Pace, Plan, RankOptions, Shard, Start, Whole, rank, sample,
-};
-use dragoman_decode::{Choice, Input, System, Translation};
 use dragoman_metric::bleu::incremental::References;
 use dragoman_metric::capability::{Incremental, refusal};
+use dragoman_model::Input;
+use dragoman_model::found::{Candidates, Translation};
+use dragoman_phrase::{Choice, System};
+use dragoman_sample::{Mix, Mixed, Oracle, Pace, Plan, RankOptions, Shard, Start, Whole, rank, sample};
 use dragoman_stream::pools;
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1, PyReadonlyArrayDyn};
 use pyo3::prelude::*;
@@ -77,7 +76,7 @@ pub struct PyDocuments {
 
 /// Translates by sampling. Sentences of a document are sampled together, which matters only if its texts are judged.
 #[pyfunction]
-#[pyo3(signature = (system, lines, weights, settings, sampling, documents, threads=None))]
+#[pyo3(signature = (system, lines, weights, settings, sampling, documents, demands=None, threads=None))]
 #[allow(clippy::too_many_arguments)] // and the interpreter
 pub fn sample_translations(
     py: Python<'_>,
@@ -87,9 +86,13 @@ pub fn sample_translations(
     settings: PySettings,
     sampling: PySampling,
     documents: PyDocuments,
+    demands: Option<Text<Vec<Demands>>>,
     threads: Option<usize>,
 ) -> PyResult<TranslationColumns> {
     let count = lines.inner.len();
+    if demands.as_ref().is_some_and(|demands| demands.len() != count) {
+        return Err(invalid(format!("expected demands for each of {count} lines")));
+    }
     let PyDocuments { bounds: documents, wholes } = documents;
     let tiled = documents.iter().try_fold(0, |at, &(from, to)| (from == at && to >= from).then_some(to));
     if tiled != Some(count) || wholes.as_ref().is_some_and(|wholes| wholes.len() != documents.len()) {
@@ -109,16 +112,16 @@ pub fn sample_translations(
         lag: sampling.lag,
         seed: sampling.seed,
     };
-    let (wanted, marked) = (settings.settings(), settings.markup());
+    let phrases = system.inner.phrase("sampling").map_err(to_py)?;
+    let (wanted, marked) = (settings.phrase(), settings.markup());
     let one = |number: usize| -> std::result::Result<Vec<Translation>, Box<Failure>> {
         let (from, to) = documents[number];
-        let inputs =
-            (from..to).map(|i| read(lines.inner.get(i), marked, None)).collect::<Result<Vec<Input>>>();
-        let inputs = inputs?;
+        let input = |i: usize| read(lines.inner.get(i), marked, demands.as_ref().map(|d| &d[i]));
+        let inputs = (from..to).map(input).collect::<Result<Vec<Input>>>()?;
         let object = wholes.as_ref().map(|wholes| Python::attach(|py| wholes[number].clone_ref(py)));
         let mut asked = object.map(|object| Asked { object, error: None });
         let whole = asked.as_mut().map(|asked| asked as &mut dyn Whole);
-        let done = sample(&system.inner, &inputs, &weights.inner, &wanted, &plan, whole, number as u64);
+        let done = sample(phrases, &inputs, &weights.inner, &wanted, &plan, whole, number as u64);
         match (done, asked.and_then(|asked| asked.error)) {
             (Ok(done), None) => Ok(done),
             (Ok(_), error) => {
@@ -253,11 +256,13 @@ pub struct SampleRanker {
 impl SampleRanker {
     /// Sentences of words between blanks, with the references of each; the metric has the capability `incremental`.
     #[new]
+    #[pyo3(signature = (system, lines, references, metric, demands=None))]
     fn new(
         system: &NativeSystem,
         lines: &Texts,
         references: Text<Vec<Vec<String>>>,
         metric: &NativeMetric,
+        demands: Option<Text<Vec<Demands>>>,
     ) -> PyResult<Self> {
         let metric =
             metric.inner.incremental().ok_or_else(|| invalid(refusal("SampleRank", "incremental")))?;
@@ -268,7 +273,11 @@ impl SampleRanker {
                 references.len()
             )));
         }
-        let inputs = (0..lines.inner.len()).map(|i| Input::plain(lines.inner.get(i))).collect();
+        if demands.as_ref().is_some_and(|demands| demands.len() != lines.inner.len()) {
+            return Err(invalid(format!("expected demands for each of {} lines", lines.inner.len())));
+        }
+        let input = |i: usize| read(lines.inner.get(i), false, demands.as_ref().map(|d| &d[i]));
+        let inputs = (0..lines.inner.len()).map(input).collect::<Result<Vec<Input>>>().map_err(to_py)?;
         let mut made = Vec::with_capacity(references.len());
         for (line, texts) in references.iter().enumerate() {
             let Some(one) = metric.references(texts) else {
@@ -276,7 +285,12 @@ impl SampleRanker {
             };
             made.push(one);
         }
-        Ok(Self { system: Arc::clone(&system.inner), inputs, metric, references: made })
+        Ok(Self {
+            system: Arc::clone(system.inner.phrase("SampleRank").map_err(to_py)?),
+            inputs,
+            metric,
+            references: made,
+        })
     }
 
     /// One epoch of all chains; `shards` has for each chain the sentences of its batches. Chain k draws from the stream

@@ -1,9 +1,10 @@
 //! Tokenisers behind opaque handles: columns of lines in, columns of lines out.
 
 use crate::columns::Texts;
+use crate::errors::invalid;
 use crate::threads;
 use dragoman_base::Texts as BaseTexts;
-use dragoman_tokenize::{Lists, Moses, Spans, Unicode, each};
+use dragoman_tokenize::{Lists, Moses, Spans, Unicode, each, follow};
 use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
 
@@ -58,6 +59,20 @@ impl UnicodeTokenizer {
     fn detokenize_spans<'py>(&self, py: Python<'py>, texts: &Texts) -> Spanned<'py> {
         to_spanned(py, self.run(py, texts, false, true))
     }
+}
+
+/// Where the words of tokenised lines are in the plain ones: the first word of each line and the number of all words;
+/// where each word starts and ends, in characters.
+#[pyfunction]
+pub fn follow_spans<'py>(py: Python<'py>, plain: &Texts, tokenized: &Texts) -> PyResult<Spanned<'py>> {
+    if plain.inner.len() != tokenized.inner.len() {
+        return Err(invalid("expected a tokenised line for each plain one"));
+    }
+    let mut spans = Spans::default();
+    for i in 0..plain.inner.len() {
+        follow(plain.inner.get(i), tokenized.inner.get(i), &mut spans);
+    }
+    Ok(to_spanned(py, (tokenized.inner.as_ref().clone(), Some(spans))))
 }
 
 /// Moses' rules for a language, with lists that the caller brings.

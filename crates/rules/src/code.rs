@@ -52,17 +52,42 @@ pub fn take_phrase(bytes: &mut &[u8], words: &mut Vec<u32>) {
     *bytes = &bytes[at + 1..];
 }
 
+/// Length of the code that begins with this byte.
+fn width(first: u8) -> usize {
+    match first {
+        0..=0x7f => 1,
+        0x80..=0xbf => 2,
+        0xc0..=0xdf => 3,
+        _ => 5,
+    }
+}
+
 /// Length of the code of the phrase at the front of `bytes`, its end mark included.
 pub fn phrase_length(bytes: &[u8]) -> usize {
     let mut at = 0;
-    loop {
-        at += match bytes[at] {
-            0 => return at + 1,
-            0x01..=0x7f => 1,
-            0x80..=0xbf => 2,
-            0xc0..=0xdf => 3,
-            _ => 5,
-        };
+    while bytes[at] != 0 {
+        at += width(bytes[at]);
+    }
+    at + 1
+}
+
+/// Whether the phrase at the front of `bytes` has the word of id 0.
+pub fn has_first(bytes: &[u8]) -> bool {
+    let mut at = 0;
+    while bytes[at] > 1 {
+        at += width(bytes[at]);
+    }
+    bytes[at] == 1
+}
+
+/// Appends the code of a phrase with the word of id 0 in place of the words of the ids below `alike`.
+pub fn put_alike(bytes: &mut Vec<u8>, phrase: &[u8], alike: u32) {
+    let mut at = 0;
+    while at < phrase.len() {
+        let to = at + width(phrase[at]);
+        let same = phrase[at] != 0 && u32::from(phrase[at]) <= alike;
+        bytes.extend_from_slice(if same { &[1] } else { &phrase[at..to] });
+        at = to;
     }
 }
 
@@ -74,7 +99,8 @@ pub fn take_u32(bytes: &mut &[u8]) -> u32 {
 }
 
 /// Appends a number, seven bits a byte.
-pub fn put_number(bytes: &mut Vec<u8>, mut value: u32) {
+pub fn put_number(bytes: &mut Vec<u8>, value: impl Into<u64>) {
+    let mut value = value.into();
     while value >= 0x80 {
         bytes.push(value as u8 | 0x80);
         value >>= 7;
@@ -83,12 +109,12 @@ pub fn put_number(bytes: &mut Vec<u8>, mut value: u32) {
 }
 
 /// Takes a number that [`put_number`] wrote off the front.
-pub fn take_number(bytes: &mut &[u8]) -> u32 {
+pub fn take_number(bytes: &mut &[u8]) -> u64 {
     let (mut value, mut shift) = (0, 0);
     loop {
         let (&byte, rest) = bytes.split_first().expect("our own record");
         *bytes = rest;
-        value |= u32::from(byte & 0x7f) << shift;
+        value |= u64::from(byte & 0x7f) << shift;
         if byte < 0x80 {
             return value;
         }
@@ -121,13 +147,13 @@ mod tests {
 
     proptest! {
         #[test]
-        fn numbers_round_trip(values in prop::collection::vec(id(), 0..9)) {
+        fn numbers_round_trip(values in prop::collection::vec(prop_oneof![id().prop_map(u64::from), any::<u64>()], 0..9)) {
             let mut bytes = Vec::new();
             for &value in &values {
                 put_number(&mut bytes, value);
             }
             let mut rest = bytes.as_slice();
-            let found: Vec<u32> = values.iter().map(|_| take_number(&mut rest)).collect();
+            let found: Vec<u64> = values.iter().map(|_| take_number(&mut rest)).collect();
             prop_assert_eq!(found, values);
             prop_assert!(rest.is_empty());
         }
@@ -141,6 +167,11 @@ mod tests {
             put_phrase(&mut y, &b);
             prop_assert_eq!(x.cmp(&y), a.cmp(&b));
             prop_assert_eq!(phrase_length(&x), x.len());
+            prop_assert_eq!(has_first(&x), a.contains(&0));
+            let (mut alike, mut want) = (Vec::new(), Vec::new());
+            put_alike(&mut alike, &x, 2);
+            put_phrase(&mut want, &a.iter().map(|&word| if word < 2 { 0 } else { word }).collect::<Vec<u32>>());
+            prop_assert_eq!(alike, want);
             x.extend_from_slice(&y);
             let (mut rest, mut words) = (x.as_slice(), Vec::new());
             take_phrase(&mut rest, &mut words);

@@ -1,11 +1,14 @@
-//! Moses' text tables into a mapped table: `phrase-table.gz`, joined with `reordering-table.gz` by phrase pair.
+//! Text tables into a mapped table: Moses' `phrase-table.gz`, joined with `reordering-table.gz` by phrase pair, and grammars
+//! with gaps of Moses and cdec.
 
 use crate::code::{put_phrase, take_phrase, take_u32};
-use crate::scratch::Scratch;
+use crate::gap;
+use crate::grammar::{Form, Line, fields, named_scores, score_names};
 use crate::sort::{Sorted, Sorter};
 use crate::table::{Builder, MAX_LENGTH, Rule};
 use dragoman_base::error::quote;
 use dragoman_base::io::Lines;
+use dragoman_base::scratch::Scratch;
 use dragoman_base::{Error, Names, Result, words};
 use std::borrow::Borrow;
 use std::path::PathBuf;
@@ -13,11 +16,13 @@ use std::path::PathBuf;
 /// What to import, and where to.
 #[derive(Debug, Clone)]
 pub struct ImportOptions {
-    /// A Moses phrase table, packed or not.
+    /// A table or grammar, packed or not.
     pub rules: String,
+    /// What its lines look like.
+    pub form: Form,
     /// Reordering tables: the name of the model (its columns are `<name>.previous.M` and so on), and the file.
     pub reordering: Vec<(String, String)>,
-    /// Names of the scores; `s1`, `s2`, ... if none.
+    /// Names of the scores; `s1`, `s2`, ... if none. cdec names them itself; some of these may be chosen.
     pub columns: Option<Vec<String>>,
     /// The table to write.
     pub out: PathBuf,
@@ -52,6 +57,9 @@ pub(crate) fn reordering_columns(model: &str) -> impl Iterator<Item = String> {
 }
 
 struct Importer {
+    form: Form,
+    /// Columns of a grammar of cdec.
+    names: Vec<String>,
     sorter: Sorter,
     source: Names,
     target: Names,
@@ -59,11 +67,6 @@ struct Importer {
     words: Vec<u32>,
     /// Number of scores, once the first line has told.
     width: Option<usize>,
-}
-
-/// The fields of a line, between bars with blanks around them.
-fn fields(line: &str) -> impl Iterator<Item = &str> {
-    line.split("|||").map(|field| field.trim_matches([' ', '\t']))
 }
 
 fn number(lines: (&str, usize), text: &str) -> Result<f32> {
@@ -80,6 +83,10 @@ impl Importer {
         while let Some(line) = lines.next()? {
             count = next(count)?;
             let at = (path, count as usize);
+            if self.form != Form::Phrases {
+                self.gapped(at, count, line)?;
+                continue;
+            }
             let mut fields = fields(line);
             let (Some(source), Some(target), Some(scores)) = (fields.next(), fields.next(), fields.next())
             else {
@@ -108,6 +115,32 @@ impl Importer {
             return Err(Error::Format { path: path.to_owned(), line: 1, want, found });
         }
         Ok(())
+    }
+
+    /// A rule with gaps.
+    fn gapped(&mut self, at: (&str, usize), count: u32, line: &str) -> Result<()> {
+        let rule = Line::read(self.form, at, line)?;
+        self.record.clear();
+        for (names, symbols) in [(&mut self.source, &rule.source), (&mut self.target, &rule.target)] {
+            self.words.clear();
+            self.words.extend(symbols.iter().map(|symbol| names.intern(symbol)));
+            put_phrase(&mut self.record, &self.words);
+            check_length(at, line, self.words.len())?;
+        }
+        self.record.push(0);
+        self.record.extend(count.to_be_bytes());
+        if self.form == Form::Cdec {
+            let found = named_scores(at, rule.scores)?;
+            for name in &self.names {
+                let score = found.iter().find(|(known, _)| known == name).map_or(0.0, |(_, score)| *score);
+                self.record.extend(score.to_bits().to_be_bytes());
+            }
+            self.width = Some(self.names.len());
+        } else {
+            self.scores(at, rule.scores)?;
+        }
+        self.record.extend(rule.links.as_flattened());
+        self.sorter.push(&self.record)
     }
 
     fn scores(&mut self, at: (&str, usize), text: &str) -> Result<()> {
@@ -291,16 +324,34 @@ fn columns(options: &ImportOptions, width: usize) -> Result<Vec<String>> {
     Ok(columns)
 }
 
-/// Reads Moses' tables and writes a mapped one.
+/// The scores of a grammar of cdec that are wanted.
+fn chosen_scores(options: &ImportOptions) -> Result<Vec<String>> {
+    let all = score_names(&options.rules)?;
+    let wanted = options.columns.as_ref().unwrap_or(&all);
+    match wanted.iter().find(|name| !all.contains(name)) {
+        None => Ok(wanted.clone()),
+        Some(name) => {
+            let (path, known) = (&options.rules, all.join(", "));
+            Err(Error::Invalid(format!("{path} has no score `{name}`; it has {known}")))
+        }
+    }
+}
+
+/// Reads text tables and writes a mapped one.
 pub fn import(options: impl Borrow<ImportOptions>) -> Result<ImportReport> {
     let options = options.borrow();
     if options.reordering.len() > 100 {
         return Err(Error::Invalid("expected at most 100 reordering tables".to_owned()));
     }
+    let form = options.form;
+    if form != Form::Phrases && !options.reordering.is_empty() {
+        return Err(Error::Invalid("rules with gaps have no reordering tables".to_owned()));
+    }
     let sorter = Sorter::new(&Scratch::beside(&options.out), options.memory);
-    let (source, target) = (Names::new(), Names::new());
-    let mut importer =
-        Importer { sorter, source, target, record: Vec::new(), words: Vec::new(), width: None };
+    let (source, target) = if form == Form::Phrases { <_>::default() } else { gap::vocabularies() };
+    let names = if form == Form::Cdec { chosen_scores(options)? } else { Vec::new() };
+    let (record, words) = (Vec::new(), Vec::new());
+    let mut importer = Importer { form, names, sorter, source, target, record, words, width: None };
     importer.rules(&options.rules)?;
     let mut report = ImportReport::default();
     for (model, (_, path)) in options.reordering.iter().enumerate() {
@@ -308,7 +359,7 @@ pub fn import(options: impl Borrow<ImportOptions>) -> Result<ImportReport> {
         report.missing.push(0);
     }
     let width = importer.width.unwrap_or(options.columns.as_ref().map_or(0, Vec::len));
-    report.columns = columns(options, width)?;
+    report.columns = if form == Form::Cdec { importer.names.clone() } else { columns(options, width)? };
     let builder = Builder::create(&options.out, &report.columns, &options.meta)?;
     let mut joiner = Joiner {
         builder,

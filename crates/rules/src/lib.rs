@@ -6,13 +6,17 @@
 mod code;
 mod export;
 pub mod extract;
+pub mod gap;
+mod grammar;
 mod import;
-mod scratch;
 mod sort;
+mod source;
 pub mod table;
 
 pub use export::{ExportOptions, export};
+pub use grammar::Form;
 pub use import::{ImportOptions, ImportReport, import, score_count};
+pub use source::RuleSource;
 pub use table::{Builder, Node, Table};
 
 /// The lowest score: what the logarithm of 0 becomes. Moses has the same floor.

@@ -3,8 +3,8 @@
 //!
 //! What comes out depends on the records alone, not on the memory or the number of threads.
 
-use crate::scratch::{CHUNK, Scratch};
 use dragoman_base::io::read_at;
+use dragoman_base::scratch::{CHUNK, Scratch};
 use dragoman_base::{Error, Result};
 use rayon::prelude::*;
 use std::cmp::Ordering;

@@ -2,7 +2,7 @@
 
 use dragoman_base::Texts;
 use dragoman_rules::table::Rule;
-use dragoman_rules::{Builder, ImportOptions, Table, import};
+use dragoman_rules::{Builder, Form, ImportOptions, Table, import};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -151,6 +151,7 @@ fn import_text(rules: &str, reordering: &[&str], memory: usize) -> dragoman_base
     let out = folder.path().join("out");
     let options = ImportOptions {
         rules: path("rules"),
+        form: Form::Phrases,
         reordering: tables,
         columns: None,
         out: out.clone(),

@@ -7,8 +7,8 @@
 pub mod batch;
 mod classes;
 mod cut;
+mod follow;
 mod join;
-
 mod language;
 mod marks;
 pub mod moses;
@@ -16,6 +16,7 @@ pub mod unicode;
 
 pub use batch::{Spans, each};
 pub use classes::is_space;
+pub use follow::follow;
 pub use marks::{ESCAPE, JOIN, SPACE};
 pub use moses::{Lists, Moses};
 pub use unicode::Unicode;

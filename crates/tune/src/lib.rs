@@ -1,6 +1,6 @@
-//! Tuning kernels. They see arrays of features, statistics and weights, never a decoder; text only in lattices.
+//! Tuning kernels. They see arrays of features, statistics and weights, never a decoder; text only in forests.
 
-pub mod lattice;
+pub mod forest;
 pub mod lists;
 pub mod mert;
 pub mod mira;

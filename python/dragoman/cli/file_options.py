@@ -16,6 +16,8 @@ __all__ = [
     "bitext_options",
     "bitexts",
     "features_option",
+    "glossary_option",
+    "glossary_weight_option",
     "limit_option",
     "mbr_option",
     "mbr_scale_option",
@@ -130,6 +132,19 @@ def weights_option(help: str, *, several: bool = False, required: bool = False) 
     """Files of weights."""
     metavar = _metavar("FILE", several)
     return click.option("--weights", "-w", required=required, multiple=several, metavar=metavar, help=help)
+
+
+def glossary_option(help: str) -> Callable[[F], F]:
+    """Terms and their translations."""
+    return click.option(
+        "--glossary", metavar="FILE.tsv", help=f"{help} A line has a term, a tab, a translation, and tabs before more."
+    )
+
+
+def glossary_weight_option(usual: str) -> Callable[[F], F]:
+    """How much terms are preferred."""
+    about = f"What a term of the glossary adds to the score where it is used.  [default: {usual}]"
+    return click.option("--glossary-weight", type=click.FloatRange(min=-1000), metavar="X", help=about)
 
 
 def features_option(prefix: str = "") -> Callable[[F], F]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import count, islice, pairwise
@@ -13,7 +13,7 @@ from typing import Any, cast
 import click
 import numpy as np
 
-from dragoman.decoder import Decoder
+from dragoman.decoder import Constraints, Decoder
 from dragoman.decoder.sampling import Sampling, TextFeature, sampled
 from dragoman.errors import InputError, OptionError
 from dragoman.files import read_text
@@ -34,12 +34,13 @@ PLAN = ("samples", "burn_in", "hot", "cold", "seed")
 
 def stream(
     decoder: Decoder,
-    lines: Iterable[str],
+    items: Iterable[str | tuple[str, Constraints]],
     given: Mapping[str, Any],
     options: Mapping[str, Any],
     size: int,
     risk: bool,
     features: bool,
+    phrases: bool,
     distinct: bool,
 ) -> Iterator[Candidates]:
     """Translations as they come, each line's as a list: the best derivation, or samples of the model.
@@ -49,12 +50,20 @@ def stream(
     plan = _plan(given, risk or size > 1)
     asked = [text_feature(spec) for spec in options["text_features"]]
     most = size if size > 1 else _MOST
-    run = partial(sampled, decoder, size=most, features=features, distinct=distinct, text_features=asked)
+    whole = partial(
+        sampled, decoder, size=most, features=features, phrases=phrases, distinct=distinct, text_features=asked
+    )
+
+    def run(items: Sequence[str | tuple[str, Constraints]], plan: Sampling, **more: Any) -> Candidates:
+        lines = [item if isinstance(item, str) else item[0] for item in items]
+        wanted = [Constraints() if isinstance(item, str) else item[1] for item in items]
+        return whole(lines, plan, constraints=wanted, **more)
+
     if options["documents"] is not None:
-        read = list(lines)
+        read = list(items)
         yield from _singly(run(read, plan, documents=_sizes(options["documents"], len(read))))
         return
-    source = iter(lines)
+    source = iter(items)
     for number in count():
         chunk = list(islice(source, _CHUNK))
         if not chunk:

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 import click
 
+from dragoman import grammars
 from dragoman import maxent as models
 from dragoman import rules as tables
 from dragoman.cli.arguments import Command, as_json
@@ -59,20 +60,28 @@ def rules() -> None:
 @tgt_option()
 @click.option("--alignments", required=True, metavar="FILE", help="Word links, a line `0-0 1-2` for each pair.")
 @_OUT
+@takes(grammars.System, into="which")
 @takes(tables.Extraction, into="options", without=["alpha", "memory"])
 @takes(tables.Extraction, into="options", only=["alpha", "memory"])
+@takes(grammars.Grammar, into="options", only=grammars.OWN, section="Rules with gaps (--system hiero)")
 @as_json
-def extract(src: str, tgt: str, alignments: str, out: str, options: dict[str, Any], as_json: bool) -> None:
+def extract(
+    src: str, tgt: str, alignments: str, out: str, which: dict[str, Any], options: dict[str, Any], as_json: bool
+) -> None:
     """Extract rules from a bitext and its word links.
 
     \b
     dragoman rules extract --src train.de --tgt train.en --alignments train.links --out rules.bin
     dragoman rules extract --src a.de.gz --tgt a.en.gz --alignments a.links.gz --out rules.bin --reordering wbe hier \\
         --smoothing kneser-ney --significance a+e --top 30 --memory 8G
+    dragoman rules extract --system hiero --src train.de --tgt train.en --alignments train.links --out rules.bin
 
     The table does not depend on the memory or on the number of threads.
     """
-    report = tables.extract(src, tgt, alignments, out, **options)
+    system = which.get("system", "phrase")
+    grammars.refuse_others(system, options)
+    run = grammars.extract if system == grammars.SYSTEM else tables.extract
+    report = run(src, tgt, alignments, out, **options)
     for count, what in (
         (report.empty, "skipped: a side is empty"),
         (report.long, "skipped: more words than --max-words"),
@@ -138,7 +147,10 @@ def _heldout(held: models.Heldout) -> None:
 @click.argument("table")
 @_OUT
 @_files("Moses reordering tables; without a name, the file name tells the model.")
-@_columns("Names of the scores.  [default: Moses' four, else s1 s2 ...]")
+@_columns("Names of the scores; of cdec's scores, those to keep.  [default: Moses' four, else s1 s2 ...; cdec's all]")
+@click.option(
+    "--phrases", is_flag=True, help="Take brackets as words, even if the first line looks like rules with gaps."
+)
 @_MEMORY
 @as_json
 def import_(
@@ -146,17 +158,20 @@ def import_(
     out: str,
     reordering: tuple[str, ...],
     columns: tuple[str, ...],
+    phrases: bool,
     sorting: dict[str, Any],
     as_json: bool,
 ) -> None:
-    """Turn Moses' tables into one that opens in milliseconds.
+    """Turn Moses' tables, or a grammar of cdec, into a table that opens in milliseconds.
 
     \b
     dragoman rules import phrase-table.gz --reordering reordering-table.gz --out rules.bin
     dragoman rules import phrase-table.gz --reordering hier=r1.gz wbe=r2.gz --out rules.bin
+    dragoman rules import rule-table.gz --out rules.bin
+    dragoman rules import grammar.gz --out rules.bin
     """
     files = _named(reordering)
-    found = tables.import_moses(table, out, reordering=files, columns=columns or None, **sorting)
+    found = tables.import_moses(table, out, reordering=files, columns=columns or None, phrases=phrases, **sorting)
     if found.repeated:
         messages.warning(f"{found.repeated} rules came twice; the first of each was kept")
     for model, missing, unused in zip(files, found.missing, found.unused, strict=True):
@@ -180,17 +195,24 @@ def _named(files: tuple[str, ...]) -> dict[str, str]:
 
 @rules.command(cls=Command)
 @click.argument("table")
-@click.option("--rules", "path", metavar="FILE", help="Where the phrase table goes.")
+@click.option("--rules", "path", metavar="FILE", help="Where the phrase table, or the grammar, goes.")
 @_files("Where reordering tables go; a table with one model needs no name.")
-@_columns("Scores of the phrase table.  [default: Moses' four]")
+@_columns("Scores of the phrase table.  [default: Moses' four; with --cdec all]")
+@click.option("--cdec", is_flag=True, help="Write a grammar of cdec.")
 @_MEMORY
 def export(
-    table: str, path: str | None, reordering: tuple[str, ...], columns: tuple[str, ...], sorting: dict[str, Any]
+    table: str,
+    path: str | None,
+    reordering: tuple[str, ...],
+    columns: tuple[str, ...],
+    cdec: bool,
+    sorting: dict[str, Any],
 ) -> None:
-    """Write Moses' tables, sorted, compressed if their names say so.
+    """Write Moses' tables, or a grammar of cdec, sorted, compressed if their names say so.
 
     \b
     dragoman rules export rules.bin --rules phrase-table.gz --reordering reordering-table.gz
+    dragoman rules export rules.bin --rules grammar.gz --cdec
     """
     if path is None and not reordering:
         raise click.UsageError("expected --rules or --reordering, found neither")
@@ -199,7 +221,7 @@ def export(
         files = {opened.models[0]: reordering[0]}
     else:
         files = _named(reordering)
-    opened.export(path, columns=columns or None, reordering=files, **sorting)
+    opened.export(path, columns=columns or None, reordering=files, cdec=cdec, **sorting)
 
 
 @rules.command(cls=Command)
@@ -243,6 +265,7 @@ def show(table: str, phrase: tuple[str, ...], limit: int, column: str | None, as
     \b
     dragoman rules show rules.bin "ein Haus"
     dragoman rules show model "ein Haus" --limit 5
+    dragoman rules show hiero.bin "[X,1] hat [X,2] gesehen"
     """
     found = [(opened, _best(opened, " ".join(phrase), column)[:limit]) for opened in open_tables(table)]
     if as_json:
@@ -284,4 +307,6 @@ def _number(column: str, score: float) -> str:
     """A probability, but for columns that are none: a count, an indicator, a logarithm by its name."""
     if column.endswith(".count") or column == "unique":
         return f"{score:.0f}"
+    if column in grammars.CDEC_COLUMNS:
+        return f"{score:.4g}"
     return f"{score:.4g}" if column == "log count" else f"{math.exp(score):.4g}"

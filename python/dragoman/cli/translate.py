@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -23,6 +23,8 @@ from dragoman.cli.arguments import Command, as_json
 from dragoman.cli.declared import takes
 from dragoman.cli.file_options import (
     features_option,
+    glossary_option,
+    glossary_weight_option,
     mbr_option,
     mbr_scale_option,
     model_option,
@@ -34,9 +36,10 @@ from dragoman.cli.file_options import (
 )
 from dragoman.cli.messages import messages
 from dragoman.cli.progress import counter
+from dragoman.cli.sentences import Tally, given_lines, paired, requests
 from dragoman.cli.show import print_json
 from dragoman.cli.unfinished import Kept, Unfinished
-from dragoman.decoder import Constraints, Decoder, Search
+from dragoman.decoder import Constraints, Decoder, Forest, Search
 from dragoman.decoder.sampling import Sampling
 from dragoman.errors import InputError
 from dragoman.features import files_of
@@ -44,23 +47,14 @@ from dragoman.files import Lines, file_hash, read_text, write_text
 from dragoman.metrics import metric_from
 from dragoman.model import weights_hash
 from dragoman.preprocess import Preparation
+from dragoman.request import Asker, Request
 from dragoman.reranking import mbr
-from dragoman.translator import Explanation, load
-from dragoman.types import Candidates, Metric
+from dragoman.translator import Explanation, Translator, load
+from dragoman.types import Candidates, Metric, Texts
 
 __all__ = ["translate"]
 
 T = TypeVar("T")
-
-
-class _Line(msgspec.Struct, forbid_unknown_fields=True):
-    """A line of JSONL input."""
-
-    text: str
-    given: list[tuple[int, int, str]] = []
-    exclusive: bool = True
-    walls: list[int] = []
-    zones: list[tuple[int, int]] = []
 
 
 @click.command(cls=Command, was={"--own": "--features FILE.py:NAME", "--size": "--nbest"})
@@ -72,9 +66,19 @@ class _Line(msgspec.Struct, forbid_unknown_fields=True):
 @click.option("--input", "source", default="-", metavar="FILE", help="Text, one sentence a line.  [default: stdin]")
 @click.option("--output", default="-", metavar="FILE", help="Where translations go.  [default: stdout]")
 @click.option(
-    "--jsonl", is_flag=True, help='Input lines are {"text": ..., "given": [[0, 1, "a"]], "walls": [], "zones": []}.'
+    "--jsonl",
+    is_flag=True,
+    help='Input lines are {"text": ..., "given": [[0, 4, "a"]], "walls": [], "zones": []}; places count characters, '
+    "with --tokenized words.",
 )
 @tokenized_option("Text is tokenised and cased, on both sides, as the model has it.")
+@glossary_option("Terms and how they are translated; `none` leaves the model's own out.")
+@glossary_weight_option("inf: terms are forced; for a model that was tuned with a glossary its own")
+@click.option(
+    "--glossary-report",
+    metavar="FILE",
+    help="Where a line for each term goes: at how many places it was, and was used.",
+)
 @threads_option
 @click.option(
     "--nbest",
@@ -89,7 +93,9 @@ class _Line(msgspec.Struct, forbid_unknown_fields=True):
 @click.option("--all-derivations", is_flag=True, help="List texts as often as they have derivations.")
 @click.option("--align-out", metavar="FILE", help="Where word alignments go, as 0-0 1-2.")
 @click.option(
-    "--lattice-out", metavar="FILE", help="Where lattices go, a JSON object a line (.jsonl), or OpenFST text."
+    "--forest-out",
+    metavar="FILE",
+    help="Where forests go: JSON lines (.jsonl), cdec's form (.cdec), or lattices as OpenFST text.",
 )
 @click.option("--unknown", metavar="FILE", help="Where words go that no table knows, with their counts.")
 @click.option(
@@ -127,12 +133,15 @@ def translate(
     output: str,
     jsonl: bool,
     tokenized: bool,
+    glossary: str | None,
+    glossary_weight: float | None,
+    glossary_report: str | None,
     threaded: dict[str, Any],
     size: int,
     nbest_out: str | None,
     all_derivations: bool,
     align_out: str | None,
-    lattice_out: str | None,
+    forest_out: str | None,
     unknown: str | None,
     target: str | None,
     mbr_metric: str | None,
@@ -151,72 +160,114 @@ def translate(
     dragoman translate --model model --input in.de --nbest 100 --nbest-out out.nbest.gz
     dragoman translate --moses-ini moses.ini --input in.de --explain
     dragoman translate --model model --input in.de --search mcmc --mbr bleu
+    dragoman translate --model model --glossary terms.tsv < in.de > out.en
 
     Plain text is tokenised and cased as the model's training text was, and its translation comes back as plain text.
-    N-best lists, alignments and lattices have the words of the model; so have --jsonl, --markup and --target, which
-    count words, and both sides with --tokenized. An empty line gives an empty line.
+    N-best lists, alignments and forests have the words of the model; so has --target, and both sides with --tokenized.
+    An empty line gives an empty line. --json gives an object a line, with alignments in words and in characters.
 
     With --input and --output, what was interrupted goes on after its last line when the same command is given again
     (not with --nbest-out).
     """
-    modes = {"--explain": explain, "--lattice-out": lattice_out, "--target": target}
+    modes = {"--explain": explain, "--forest-out": forest_out, "--target": target}
     _check_combination(size, nbest_out, mbr_metric, modes)
-    if as_json and not explain:
-        raise click.UsageError("--json shows explanations: it goes with --explain")
-    by_sampling = mcmc.asked(search_name, plan, sampling, {**modes, "--jsonl": jsonl, "--unknown": unknown})
+    by_sampling = mcmc.asked(search_name, plan, sampling, {**modes, "--unknown": unknown})
+    lists = {"--nbest": size > 1, "--mbr": mbr_metric, "--align-out": align_out, "--unknown": unknown}
+    _check_json(as_json and not explain, {**modes, **lists, "--search mcmc": by_sampling})
     if (model is None) == (moses_ini is None):
         raise click.UsageError("expected either --model or --moses-ini")
     loaded = load(
-        model or str(moses_ini), weights=weights, features=features, trust=trust, note=messages.note, **threaded,
-        **search,
+        model or str(moses_ini), weights=weights, features=features, glossary=glossary,
+        glossary_weight=glossary_weight, trust=trust, note=messages.note, **threaded, **search,
     )  # fmt: skip
-    decoder = loaded.decoder
-    plain = not (tokenized or jsonl or target or decoder.search.markup)
-    if explain:
-        for line, constraints in _jsonl(source) if jsonl else ((line, None) for line in _lines(source)):
-            _show(loaded.explain(line, tokenized=not plain, constraints=constraints), as_json)
+    decoder, plain = loaded.decoder, not (tokenized or target)
+    asker = loaded.asker(not plain)
+    tally = _tally(asker, glossary_report)
+    if explain or as_json:
+        _tell(loaded, given_lines(source, jsonl), plain, output, explain, as_json, tally)
+        _close(tally, glossary_report)
         return
-    metric = metric_from(mbr_metric) if mbr_metric else None
     kept, done = None, 0
-    if not (by_sampling or lattice_out or target or nbest_out) and _plain_files(source, output):
+    if not (by_sampling or forest_out or target or nbest_out) and _plain_files(source, output):
         options = [plain, jsonl, size, all_derivations, mbr_metric, mbr_scale, bool(unknown), bool(align_out)]
         code = [file_hash(path) for path in files_of(features or "")]
-        kept = Unfinished(Path(output), _about(decoder), [*options, *code, file_hash(source)])
+        kept = Unfinished(Path(output), _about(loaded), [*options, *code, file_hash(source)])
         done = kept.begin()
-    if done:
-        messages.note(f"going on after line {done:,} of {source}")
-    strange = _Unknown(unknown, decoder.text if plain else None) if unknown else None
-    given = islice(_lines(source), done, None)
-    lines = _prepared(decoder, strange.seen(given) if strange else given) if plain else given
-    items = islice(_jsonl(source), done, None) if jsonl else ((line, None) for line in lines)
-    if lattice_out is not None:
-        _lattices(decoder, items, lattice_out)
-    elif target is not None:
-        _force(decoder, list(items), target, output, nbest_out)
-    else:
-        risky = bool(metric)
-        wanted = (
-            mcmc.stream(decoder, lines, plan, sampling, size, risky, nbest_out is not None, not all_derivations)
-            if by_sampling
-            else decoder.stream(
-                (line if constraints is None else (line, constraints) for line, constraints in items),
-                max(size, 2) if metric else size,
-                distinct=not all_derivations,
-                features=nbest_out is not None,
-                phrases=unknown is not None,
-            )
+        if done:
+            messages.note(f"going on after line {done:,} of {source}")
+    asked = requests(asker, source, islice(given_lines(source, jsonl), done, None), done + 1)
+    if forest_out is not None:
+        _forests(decoder, asked, forest_out)
+        return
+    if target is not None:
+        _force(decoder, list(asked), target, output, nbest_out)
+        return
+    metric = metric_from(mbr_metric) if mbr_metric else None
+    writer = _Writer(
+        None if metric is None else partial(_least_risk, metric, 1.0 if mbr_scale is None else mbr_scale),
+        decoder.text if plain else None, _Unknown(unknown, decoder.text if plain else None) if unknown else None, asker,
+        tally,
+    )  # fmt: skip
+    listing: dict[str, Any] = {
+        "features": nbest_out is not None,
+        "phrases": writer.looks,
+        "distinct": not all_derivations,
+    }
+    if by_sampling:
+        found = paired(
+            asked, lambda items: mcmc.stream(decoder, items, plan, sampling, size, metric is not None, **listing)
         )
-        choose = None if metric is None else partial(_least_risk, metric, 1.0 if mbr_scale is None else mbr_scale)
-        finish = (lambda text: decoder.text.after([text])[0]) if plain else None
-        if kept is not None:
-            with kept:
-                _keep(wanted, kept, choose, finish, strange)
-                words = kept.finish(output, align_out)
-            if strange:
-                strange.counts.update(words)
-                strange.write()
-        else:
-            _write(wanted, output, align_out, nbest_out, choose, finish, strange)
+    else:
+        found = paired(asked, lambda items: decoder.stream(items, max(size, 2) if metric else size, **listing))
+    if kept is not None:
+        writer.keep(found, kept, output, align_out)
+    else:
+        writer.write(found, output, align_out, nbest_out)
+    _close(tally, glossary_report)
+
+
+def _close(tally: Tally | None, report: str | None) -> None:
+    if tally is not None:
+        tally.close(report)
+
+
+def _tally(asker: Asker, report: str | None) -> Tally | None:
+    if asker.matcher is None:
+        if report is not None:
+            raise click.UsageError("--glossary-report needs a --glossary")
+        return None
+    return Tally(asker.matcher.glossary)
+
+
+def _check_json(wanted: bool, others: dict[str, Any]) -> None:
+    given = next((name for name, value in others.items() if value), None)
+    if wanted and given is not None:
+        raise click.UsageError(f"--json gives an object for each best translation: it does not go with {given}")
+
+
+def _tell(
+    loaded: Translator,
+    items: Iterable[tuple[str, Constraints | None]],
+    plain: bool,
+    output: str,
+    explain: bool,
+    as_json: bool,
+    tally: Tally | None,
+) -> None:
+    """Explanations, or an object for each line."""
+    if explain:
+        for line, constraints in items:
+            explanation = loaded.explain(line, tokenized=not plain, constraints=constraints)
+            _show(explanation, as_json)
+            if tally:
+                tally.add(explanation.translation.glossary)
+        return
+    asked = (line if constraints is None else (line, constraints) for line, constraints in items)
+    with _Output(output) as out:
+        for translation in loaded.translate(asked, tokenized=not plain):
+            out.line(msgspec.json.encode(translation.to_dict()).decode())
+            if tally:
+                tally.add(translation.glossary)
 
 
 def _plain_files(source: str, output: str) -> bool:
@@ -224,9 +275,11 @@ def _plain_files(source: str, output: str) -> bool:
     return Path(source).is_file() and (Path(output).is_file() or (output != "-" and not Path(output).exists()))
 
 
-def _about(decoder: Decoder) -> list[str]:
+def _about(loaded: Translator) -> list[str]:
     """What translations depend on besides options of the command."""
-    return [decoder.model.state, weights_hash(decoder.weights), repr(decoder.search)]
+    decoder, terms = loaded.decoder, loaded.glossary
+    searched = [repr(decoder.search), str(loaded.markup)]
+    return [decoder.model.state, weights_hash(decoder.weights), *searched, "" if terms is None else terms.digest]
 
 
 def _between(items: Sequence[T], span: str) -> Sequence[T]:
@@ -241,27 +294,19 @@ class _Unknown:
     def __init__(self, path: str, text: Preparation | None) -> None:
         self.path, self._text = path, text
         self.counts: Counter[str] = Counter()
-        self._lines: deque[str] = deque()
 
-    def seen(self, lines: Iterable[str]) -> Iterator[str]:
-        """Plain lines on their way to the decoder."""
-        for line in lines:
-            self._lines.append(line)
-            yield line
-
-    def add(self, found: Candidates) -> None:
+    def add(self, request: Request, found: Candidates) -> None:
         """The unknown words of a sentence's best derivation."""
-        self.counts.update(self.words(found))
+        self.counts.update(self.words(request, found))
 
-    def words(self, found: Candidates) -> list[str]:
-        """The words of the next sentence that no table knows; of plain text, those that people wrote."""
-        line = self._lines.popleft() if self._lines else None
+    def words(self, request: Request, found: Candidates) -> list[str]:
+        """The words of a sentence that no table knows; of plain text, those that people wrote."""
         if found.extra is None or not found.size:
             return []
         spans = [span.rstrip("!").split(":") for span in found.extra[0].split() if span.endswith("!")]
-        if line is None or self._text is None:
+        if self._text is None:
             return [word for _, span in spans for word in _between(found.texts[0].split(), span)]
-        written, owners = self._text.origins(line)
+        written, owners = self._text.origins(request.text)
         # A word that was cut counts once.
         strange = {owner for span, _ in spans for owner in _between(owners, span)}
         return [written[owner] for owner in sorted(strange)]
@@ -270,24 +315,6 @@ class _Unknown:
         """The list, the most frequent first."""
         write_text(self.path, [f"{word}\t{count}" for word, count in self.counts.most_common()])
         messages.note(f"{len(self.counts)} unknown words in {self.path}")
-
-
-def _keep(
-    results: Iterable[Candidates],
-    kept: Unfinished,
-    choose: Callable[[Candidates], int] | None,
-    finish: Callable[[str], str] | None,
-    strange: _Unknown | None,
-) -> None:
-    """Keeps each result as it comes, so that a command that is interrupted can go on."""
-    messages.resuming = "the same command goes on after the last line that was translated"
-    with counter("sentences") as tick:
-        for found in results:
-            best = choose(found) if choose else 0
-            text = finish(found.texts[best]) if finish else found.texts[best]
-            links = found.alignments[best] if found.alignments is not None else ""
-            kept.add(Kept(text, links, strange.words(found) if strange else []))
-            tick(1)
 
 
 def _least_risk(metric: Metric, scale: float, found: Candidates) -> int:
@@ -305,65 +332,80 @@ def _check_combination(size: int, nbest_out: str | None, mbr_metric: str | None,
         raise click.UsageError(f"{given[0]} gives one derivation: it goes with neither --nbest nor --mbr")
 
 
-def _write(
-    results: Iterable[Candidates],
-    output: str,
-    align_out: str | None,
-    nbest_out: str | None,
-    choose: Callable[[Candidates], int] | None,
-    finish: Callable[[str], str] | None,
-    strange: _Unknown | None,
-) -> None:
-    """Writes each result as it comes: its first translation, or the one that `choose` names, after `finish`."""
-    with ExitStack() as stack:
-        out = stack.enter_context(_Output(output))
-        aligned = stack.enter_context(_Output(align_out)) if align_out else None
-        lists = stack.enter_context(nbest.Writer(nbest_out)) if nbest_out else None
-        tick = stack.enter_context(counter("sentences"))
-        for found in results:
-            best = choose(found) if choose else 0
-            out.line(finish(found.texts[best]) if finish else found.texts[best])
-            if aligned and found.alignments is not None:
-                aligned.line(found.alignments[best])
-            if lists:
-                lists.write(replace(found, extra=None) if strange else found)
-            if strange:
-                strange.add(found)
-            tick(1)
-    if strange:
-        strange.write()
+@dataclass(frozen=True)
+class _Writer:
+    """What becomes of the translations of each sentence."""
 
+    choose: Callable[[Candidates], int] | None
+    """Which one to take, if it is not the first."""
+    text: Preparation | None
+    """What makes plain text of words, if that is wanted."""
+    strange: _Unknown | None
+    asker: Asker
+    tally: Tally | None
 
-def _prepared(decoder: Decoder, lines: Iterable[str]) -> Iterator[str]:
-    """Plain lines as the model knows them."""
-    before = decoder.text.before
-    return (before([line])[0] for line in lines)
+    @property
+    def looks(self) -> bool:
+        """Whether phrases are looked at."""
+        return self.strange is not None or self.tally is not None
 
+    def _best(self, found: Candidates) -> tuple[int, str]:
+        best = self.choose(found) if self.choose else 0
+        return best, found.texts[best] if self.text is None else self.text.after([found.texts[best]])[0]
 
-def _lines(source: str) -> Iterator[str]:
-    """Lines as they arrive, so that a person at a terminal sees each translation at once."""
-    if source != "-":
-        yield from read_text(Path(source))
-        return
-    for number, raw in enumerate(sys.stdin.buffer, start=1):
-        try:
-            line = raw.decode("utf-8")
-        except UnicodeDecodeError as error:
-            raise InputError(f"-:{number}: expected UTF-8 text, found {error.reason}", "-", number) from None
-        if number == 1:
-            line = line.removeprefix("\ufeff")
-        yield line.removesuffix("\n").removesuffix("\r")
+    def _terms(self, request: Request, found: Candidates, row: int) -> list[tuple[int, str]]:
+        """The terms of the glossary in a sentence, by number, and why they were not used."""
+        if self.tally is None or found.extra is None:
+            return []
+        return self.tally.numbered(self.asker.uses(request, found.texts[row].split(), found.extra[row]))
 
+    def keep(
+        self, results: Iterable[tuple[Request, Candidates]], kept: Unfinished, output: str, align_out: str | None
+    ) -> None:
+        """Keeps each result as it comes, so that a command that is interrupted can go on."""
+        messages.resuming = "the same command goes on after the last line that was translated"
+        with kept:
+            with counter("sentences") as tick:
+                for request, found in results:
+                    best, text = self._best(found)
+                    links = found.alignments[best] if found.alignments is not None else ""
+                    strange = self.strange.words(request, found) if self.strange else []
+                    kept.add(Kept(text, links, strange, self._terms(request, found, best)))
+                    tick(1)
+            words, terms = kept.finish(output, align_out)
+        if self.strange:
+            self.strange.counts.update(words)
+            self.strange.write()
+        if self.tally:
+            self.tally.count(terms)
 
-def _jsonl(source: str) -> Iterator[tuple[str, Constraints | None]]:
-    decode = msgspec.json.Decoder(_Line)
-    for number, line in enumerate(_lines(source), start=1):
-        try:
-            item = decode.decode(line)
-        except (msgspec.ValidationError, msgspec.DecodeError) as error:
-            raise InputError(f"{source}:{number}: expected a sentence as JSON, but {error}", source, number) from None
-        given = [(start, end, text, 0.0) for start, end, text in item.given]
-        yield item.text, Constraints(given, item.exclusive, item.walls, item.zones)
+    def write(
+        self,
+        results: Iterable[tuple[Request, Candidates]],
+        output: str,
+        align_out: str | None,
+        nbest_out: str | None,
+    ) -> None:
+        """Writes each result as it comes."""
+        with ExitStack() as stack:
+            out = stack.enter_context(_Output(output))
+            aligned = stack.enter_context(_Output(align_out)) if align_out else None
+            lists = stack.enter_context(nbest.Writer(nbest_out)) if nbest_out else None
+            tick = stack.enter_context(counter("sentences"))
+            for request, found in results:
+                best, text = self._best(found)
+                out.line(text)
+                if aligned and found.alignments is not None:
+                    aligned.line(found.alignments[best])
+                if lists:
+                    lists.write(replace(found, extra=None) if self.looks else found)
+                if self.strange:
+                    self.strange.add(request, found)
+                if self.tally:
+                    self.tally.count(self._terms(request, found, best))
+                tick(1)
+        if self.strange:
+            self.strange.write()
 
 
 class _Output:
@@ -390,15 +432,12 @@ class _Output:
             self._file.__exit__(kind, error, trace)
 
 
-def _force(
-    decoder: Decoder, items: Sequence[tuple[str, Constraints | None]], target: str, output: str, nbest_out: str | None
-) -> None:
+def _force(decoder: Decoder, items: Sequence[Request], target: str, output: str, nbest_out: str | None) -> None:
     targets = read_text(Path(target))
     if len(targets) != len(items):
         raise InputError(f"{target}: expected {len(items)} lines, one for each sentence, found {len(targets)}", target)
-    found = decoder.force(
-        [line for line, _ in items], targets, constraints=[wish or Constraints() for _, wish in items]
-    )
+    wishes = [request.constraints or Constraints() for request in items]
+    found = decoder.force([request.ready for request in items], targets, constraints=wishes)
     sizes = found.starts[1:] - found.starts[:-1]
     with _Output(output) as out:
         for first, size in zip(found.starts, sizes, strict=False):
@@ -408,14 +447,16 @@ def _force(
     messages.note(f"{int((sizes > 0).sum())} of {len(items)} targets can be reached")
 
 
-def _lattices(decoder: Decoder, items: Iterable[tuple[str, Constraints | None]], path: str) -> None:
+def _forests(decoder: Decoder, items: Iterable[Request], path: str) -> None:
+    suffixes = Path(path).suffixes
     with _Output(path) as out:
-        for number, (line, constraints) in enumerate(items):
-            lattice = decoder.lattice(line, features=True, constraints=constraints)
-            if ".jsonl" in Path(path).suffixes:
-                out.line(msgspec.json.encode({"id": number, **lattice.to_dict()}).decode())
+        for number, request in enumerate(items):
+            found = decoder.forest(request.ready, features=True, constraints=request.constraints).columns
+            forest = Forest(replace(found, ids=Texts([str(number)])))
+            if ".jsonl" in suffixes:
+                out.line(forest.to_json())
             else:
-                out.line(lattice.to_openfst())
+                out.line(forest.to_cdec(request.ready) if ".cdec" in suffixes else forest.to_openfst())
 
 
 def _show(explanation: Explanation, as_json: bool) -> None:

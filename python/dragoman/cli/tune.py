@@ -15,6 +15,8 @@ from dragoman.cli.course import watching
 from dragoman.cli.declared import Named, takes
 from dragoman.cli.file_options import (
     features_option,
+    glossary_option,
+    glossary_weight_option,
     mbr_option,
     mbr_scale_option,
     metric_option,
@@ -109,6 +111,8 @@ class _Watcher:
     "--model a file, or `auto`, the model's own.",
 )
 @features_option("With --model. ")
+@glossary_option("With --model: terms and how they are translated; the weight of using them is tuned, too.")
+@glossary_weight_option("1, where tuning starts; for a model that was tuned with a glossary its own")
 @tokenized_option("With --model: all texts are tokenised and cased, as the model has them.")
 @takes(TuneOptions, into="options")
 @click.option("--trace", metavar="FILE", help="Write a JSON line for each step.")
@@ -131,6 +135,8 @@ def tune(
     held_out_refs: tuple[str, ...],
     start: str,
     features: str | None,
+    glossary: str | None,
+    glossary_weight: float | None,
     tokenized: bool,
     options: dict[str, Any],
     trace: str | None,
@@ -161,8 +167,8 @@ def tune(
     found = find_weights(
         model if model is not None else list(lists), _files(refs), metric, tuner, source=src,
         held_out=_held_out(held_out, bool(model)), held_out_references=_files(held_out_refs), start=start,
-        features=features, tokenized=tokenized, trust=trust, out=place, overwrite=overwrite, trace=trace, curve=curve,
-        watcher=_Watcher(), **options, **search,
+        features=features, glossary=glossary, glossary_weight=glossary_weight, tokenized=tokenized, trust=trust,
+        out=place, overwrite=overwrite, trace=trace, curve=curve, watcher=_Watcher(), **options, **search,
     )  # fmt: skip
     if as_json:
         print_json(found.to_dict())

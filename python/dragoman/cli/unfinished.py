@@ -29,6 +29,8 @@ class Kept(msgspec.Struct, array_like=True, frozen=True):
     text: str
     links: str
     unknown: list[str]
+    terms: list[tuple[int, str]]
+    """Terms of a glossary by number, and why each was not used, if it was not."""
 
 
 class Unfinished:
@@ -79,18 +81,20 @@ class Unfinished:
         for line in self._file:
             yield msgspec.json.decode(line, type=Kept)
 
-    def finish(self, output: str, align_out: str | None) -> list[str]:
-        """Writes what was kept under its own names; the unknown words of all sentences."""
+    def finish(self, output: str, align_out: str | None) -> tuple[list[str], list[tuple[int, str]]]:
+        """Writes what was kept under its own names; the unknown words of all sentences, and their terms."""
         unknown: list[str] = []
+        terms: list[tuple[int, str]] = []
         with ExitStack() as stack:
             texts = stack.enter_context(Lines(output))
             links = stack.enter_context(Lines(align_out)) if align_out else None
             for kept in self:
                 texts.write(kept.text)
                 unknown += kept.unknown
+                terms += kept.terms
                 if links is not None:
                     links.write(kept.links)
-        return unknown
+        return unknown, terms
 
     def __enter__(self) -> Unfinished:
         return self

@@ -1,4 +1,4 @@
-"""The decoder: translates with a model, and gives n-best lists, lattices, alignments and explanations."""
+"""The decoder: translates with a model, and gives n-best lists, forests, alignments and explanations."""
 
 from __future__ import annotations
 
@@ -8,22 +8,25 @@ from typing import TYPE_CHECKING, Any
 from dragoman.decoder.constraints import Constraints
 from dragoman.decoder.decoder import Decoder
 from dragoman.decoder.derivation import Derivation, Phrase
-from dragoman.decoder.forest import Arc, Lattice
+from dragoman.decoder.forest import Derived, Edge, Forest, read_forests, write_forests
 from dragoman.decoder.search import Search
 
 if TYPE_CHECKING:
     from dragoman.decoder.sources import DecoderRanker, DecoderSource
 
 __all__ = [
-    "Arc",
     "Constraints",
     "Decoder",
     "DecoderRanker",
     "DecoderSource",
     "Derivation",
-    "Lattice",
+    "Derived",
+    "Edge",
+    "Forest",
     "Phrase",
     "Search",
+    "read_forests",
+    "write_forests",
 ]
 
 

@@ -1,4 +1,4 @@
-"""The decoder: translates with a model, and gives n-best lists, lattices, alignments and explanations.
+"""The decoder: translates with a model, and gives n-best lists, forests, alignments and explanations.
 
 >>> decoder = Decoder("model")                                                # doctest: +SKIP
 >>> decoder.translate(["ein haus"])                                           # doctest: +SKIP
@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import threading
 from collections import OrderedDict
@@ -22,15 +23,16 @@ import numpy as np
 from dragoman._core import NativeSystem, NativeWeights, TranslationColumns, TranslationStream, get_threads
 from dragoman.decoder.constraints import Constraints
 from dragoman.decoder.derivation import Derivation, Phrase
-from dragoman.decoder.forest import Arc, Lattice
+from dragoman.decoder.forest import Forest
 from dragoman.decoder.opened import Sent, brought, open_system, received, sent
-from dragoman.decoder.search import Search, Settings
+from dragoman.decoder.search import Search, Settings, check_system
 from dragoman.errors import OptionError
 from dragoman.features import Parsed, extended, lacking, parsed
-from dragoman.model import Model
+from dragoman.glossary import FEATURE, Glossary, glossary_of
+from dragoman.model import PHRASE, Model, Part
 from dragoman.options import made
 from dragoman.preprocess import Preparation
-from dragoman.types import F64, Candidates, Features, Names, Texts, Weights
+from dragoman.types import F64, Candidates, Features, ForestColumns, Names, Texts, Weights
 from dragoman.user_features import RuleFeature, StateFeature
 
 if TYPE_CHECKING:
@@ -40,6 +42,8 @@ __all__ = ["Decoder", "as_texts"]
 
 _FORCED_STACK = 10_000
 """Hypotheses that a stack keeps when the target is given: few fit, and none should be lost."""
+_FORCED_POPS = 100_000
+"""Combinations that a cell takes then."""
 
 
 class _Native(NamedTuple):
@@ -66,14 +70,18 @@ class Decoder:
 
     `model` is a folder that `dragoman train` made, or an opened `Model`. `features` adds sparse feature sets, such as
     `pt,al,lo,sparse-hrm:words=80,classes=50+20` (see `dragoman.features`). Features in Python that a model brings along
-    run only with `trust`. All methods take and give words between spaces as the model has them; `text` leads from plain
-    text to these and back:
+    run only with `trust`. A `glossary` with a finite weight adds the feature `Glossary`; its terms are looked for by
+    `Translator` and in tuning, for the methods here they are constraints as others. All methods take and give words
+    between spaces as the model has them; `text` leads from plain text to these and back:
 
         decoder.text.after(decoder.translate(decoder.text.before(["Ein Haus."])))
 
     Any number of threads may call it at once: a call with one line is done by the thread that calls, while the others
     go on. `close()`, or the end of a `with` block, lets go of the tables.
     """
+
+    weights: Weights
+    glossary: Glossary | None
 
     def __init__(
         self,
@@ -85,12 +93,19 @@ class Decoder:
         threads: int | None = None,
         extra: Sequence[RuleFeature | StateFeature] = (),
         trust: bool = False,
+        glossary: Glossary | None = None,
     ) -> None:
         opened = model if isinstance(model, Model) else Model.open(model)
         more = parsed(features, opened.folder) if features else Parsed([], [], [])
         users = [*brought(opened, trust), *more.users, *extra]
-        self.model = extended(opened, [*more.parts, *more.described])
+        self.glossary = glossary_of(opened, glossary)
+        terms = _counted(opened, glossary, opened.weights if weights is None else weights)
+        self.model = extended(opened, [*more.parts, *more.described, *terms])
         self._begin(open_system(self.model, users), users, search, weights, threads)
+        weight = None if glossary is None else glossary.weight
+        if weight is not None and math.isfinite(weight):
+            self.weights = Weights.of({**self.weights.to_dict(), FEATURE: weight})
+        self._settings()
         self._native_weights(None)
 
     def _begin(
@@ -109,6 +124,7 @@ class Decoder:
         self.threads = threads
         self._chosen: tuple[Search, Settings] | None = None
         self._ready: OrderedDict[object, _Native] = OrderedDict()
+        self._newest: tuple[object, _Native] | None = None
         self._lock = threading.Lock()
         self.weights = self.model.weights if weights is None else weights
 
@@ -131,6 +147,7 @@ class Decoder:
         """Lets go of the model's tables and of prepared weights. Calls that are under way on other threads end well."""
         with self._lock:
             self._opened = None
+            self._newest = None
             self._ready.clear()
 
     @property
@@ -170,6 +187,11 @@ class Decoder:
     def dense(self) -> list[str]:
         """The features that every derivation has."""
         return [self.names[number] for number in range(self._system.dense)]
+
+    @property
+    def counts_terms(self) -> bool:
+        """Whether a feature counts terms of a glossary."""
+        return any(part.name == FEATURE for part in self.model.parts)
 
     @property
     def searched(self) -> int:
@@ -218,15 +240,17 @@ class Decoder:
     ) -> Candidates:
         """The best derivation of each given target (constrained decoding); an empty list where there is none.
 
-        Only options that fit the target take part, all of them, and the distortion limit holds. Stacks keep at least
-        10,000 hypotheses, so that only very long or very repetitive targets can be missed.
+        Only rules that fit the target take part, all of them, and distortion and span limits hold. Stacks keep at least
+        10,000 hypotheses, and cells take 100,000, so that only very long or very repetitive targets can be missed.
         """
         if len(lines) != len(targets):
             raise OptionError(f"expected a target for each of {len(lines)} lines, found {len(targets)}")
         wide = max(self.search.stack_size, _FORCED_STACK)
+        pops = 0 if self.model.system == PHRASE else _FORCED_POPS
         settings = replace(
-            self._settings(), features=True, table_limit=0, pop_limit=0, stack_size=wide, threshold=float("inf")
-        )
+            self._settings(), features=True, table_limit=0, pop_limit=pops, stack_size=wide, cell_limit=0,
+            threshold=float("inf"),
+        )  # fmt: skip
         return self._run(lines, weights, settings, constraints, as_texts(targets))
 
     def explain(
@@ -235,28 +259,42 @@ class Decoder:
         """The best derivation of a line with every feature's value."""
         system, used = self._system, self.weights if weights is None else weights
         wanted = None if constraints is None else constraints.native()
-        score, steps = system.explain(line, self._ready_for(system, used), self._settings(), wanted)
+        score, text, steps = system.explain(line, self._ready_for(system, used), self._settings(), wanted)
         phrases = [
-            Phrase(step.start, step.end, step.source, step.target, step.origin, _named(self.names, step.features))
-            for step in steps
+            Phrase(s.start, s.end, s.source, s.target, s.origin, _named(self.names, s.features), s.depth) for s in steps
         ]
         fired = dict.fromkeys(name for phrase in phrases for name in phrase.features)
-        return Derivation(score, phrases, {name: used[name] for name in fired})
+        return Derivation(score, phrases, {name: used[name] for name in fired}, text)
 
-    def lattice(
+    def forest(
         self,
         line: str,
         *,
         features: bool = False,
+        density: float = 0.0,
         weights: Weights | None = None,
         constraints: Constraints | None = None,
-    ) -> Lattice:
-        """The recombined search graph of a line."""
+    ) -> Forest:
+        """All derivations of a line that the search kept; `density` edges for each source word, or all (0)."""
+        wanted = None if constraints is None else [constraints]
+        return Forest(self._forests(as_texts([line]), weights, wanted, features=features, density=density))
+
+    def _forests(
+        self,
+        lines: Texts,
+        weights: Weights | None,
+        constraints: Sequence[Constraints] | None = None,
+        *,
+        features: bool = True,
+        density: float = 0.0,
+        threads: int | None = None,
+    ) -> ForestColumns:
+        """The forests of some lines."""
         system, settings = self._system, replace(self._settings(), features=features)
-        wanted = None if constraints is None else constraints.native()
-        nodes, finals, arcs = system.lattice(line, self._ready_for(system, weights), settings, wanted)
-        made = [Arc(a.start, a.end, a.text, a.span, a.score, _named(self.names, a.features)) for a in arcs]
-        return Lattice(nodes, finals, made)
+        wanted = None if constraints is None else [wish.native() for wish in constraints]
+        ready = self._ready_for(system, weights)
+        found = system.forests(lines, ready, settings, density, wanted, threads or self.threads)
+        return ForestColumns(Texts([str(number) for number in range(len(lines))]), self.names, found)
 
     def stream(
         self,
@@ -304,6 +342,7 @@ class Decoder:
         """What `search` says, made once: neither of them can change."""
         search, chosen = self.search, self._chosen
         if chosen is None or chosen[0] is not search:
+            check_system(search, self.model.system)
             chosen = search, Settings(**{f.name: getattr(search, f.name) for f in fields(Search)})
             self._chosen = chosen
         return chosen[1]
@@ -323,10 +362,16 @@ class Decoder:
 
     def _known(self, mark: object) -> _Native | None:
         """Weights that are ready, by their mark; those that are asked for stay longest."""
+        # Mostly all callers use the same weights. These are read in one step, without the lock: a thread that loses its
+        # processor while it holds the lock would keep all others waiting.
+        newest = self._newest
+        if newest is not None and newest[0] is mark:
+            return newest[1]
         with self._lock:
             native = self._ready.get(mark)
             if native is not None:
                 self._ready.move_to_end(mark)
+                self._newest = mark, native
             return native
 
     def _keep(self, mark: object, native: _Native) -> None:
@@ -335,6 +380,7 @@ class Decoder:
                 return  # closed meanwhile
             self._ready[mark] = native
             self._ready.move_to_end(mark)
+            self._newest = mark, native
             values = sum(len(ready.weights) for ready in self._ready.values())
             while len(self._ready) > (_LEAST_READY if values > _MOST_VALUES else _MOST_READY):
                 _, old = self._ready.popitem(last=False)
@@ -400,7 +446,7 @@ def _received(what: Sent, search: Search, weights: Weights | None, threads: int 
     """The decoder that another process sent."""
     model, system, extra = received(what)
     decoder = Decoder.__new__(Decoder)
-    decoder.model = model
+    decoder.model, decoder.glossary = model, None
     decoder._begin(system, extra, search, weights, threads)
     return decoder
 
@@ -408,6 +454,14 @@ def _received(what: Sent, search: Search, weights: Weights | None, threads: int 
 def as_texts(lines: Sequence[str] | Texts) -> Texts:
     """Lines in columns."""
     return lines if isinstance(lines, Texts) else Texts(list(lines))
+
+
+def _counted(model: Model, glossary: Glossary | None, weights: Weights) -> list[Part]:
+    """The part that counts terms, where they have a weight and the model has no such part."""
+    if glossary is None or any(part.name == FEATURE for part in model.parts):
+        return []
+    finite = glossary.weight is not None and math.isfinite(glossary.weight)
+    return [glossary.part()] if finite or (glossary.weight is None and FEATURE in weights.names) else []
 
 
 def _wanted(model: Model) -> Search:

@@ -17,8 +17,10 @@ class Phrase:
     source: str
     target: str
     origin: str
-    """`rule`, `unknown` or `given`."""
+    """`rule`, `unknown`, `given`, or `glue`, which puts neighbouring spans together and ends the sentence."""
     features: Mapping[str, float]
+    depth: int = 0
+    """Rules around it, in a hierarchical system, where `[X,1]` and `[X,2]` are gaps: what fills them comes next."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +32,5 @@ class Derivation:
     phrases: Sequence[Phrase]
     weights: Mapping[str, float] = field(repr=False)
     """Of the features that fire in it."""
-
-    @property
-    def text(self) -> str:
-        """The translation."""
-        return " ".join(phrase.target for phrase in self.phrases if phrase.target)
+    text: str
+    """The translation."""

@@ -82,7 +82,8 @@ def open_system(model: Model, extra: Sequence[RuleFeature | StateFeature]) -> Na
     """Maps the tables of a model and joins them with its features."""
     tables = [os.fspath(model.file(name)) for name in model.tables]
     rules, states = user_features.split(extra)
-    system = NativeSystem(tables, [_native(model, part) for part in model.parts if part.kind != USER], rules, states)
+    parts = [_native(model, part) for part in model.parts if part.kind != USER]
+    system = NativeSystem(tables, parts, rules, states, model.system)
     for _, _, asked in rules:
         asked.vocabulary = system.vocabulary
     return system

@@ -13,6 +13,7 @@ from typing import NamedTuple, Protocol
 
 from dragoman._core import sample_translations
 from dragoman.common import Seeded
+from dragoman.decoder.constraints import Constraints
 from dragoman.decoder.decoder import Decoder
 from dragoman.errors import OptionError
 from dragoman.options import check, option
@@ -118,6 +119,7 @@ def sampled(
     phrases: bool = False,
     distinct: bool = True,
     weights: Weights | None = None,
+    constraints: Sequence[Constraints] | None = None,
     documents: Sequence[int] | None = None,
     text_features: Sequence[tuple[TextFeature, float]] = (),
 ) -> Candidates:
@@ -133,7 +135,10 @@ def sampled(
     settings = replace(decoder._settings(), size=size, distinct=distinct, features=features)
     ready = decoder._native_weights(weights)
     together = _Documents(bounds, wholes)
-    columns = sample_translations(decoder._system, Texts(list(lines)), ready, settings, plan, together, decoder.threads)
+    wanted = None if constraints is None else [each.native() for each in constraints]
+    columns = sample_translations(
+        decoder._system, Texts(list(lines)), ready, settings, plan, together, wanted, decoder.threads
+    )
     return decoder._candidates(columns, Texts([str(i) for i in range(len(lines))]), phrases)
 
 

@@ -1,4 +1,4 @@
-"""A decoder with a text, as what tuners draw from: lists, lattices, chains."""
+"""A decoder with a text, as what tuners draw from: lists, forests, chains."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 
 from dragoman._core import NativeMetric, SampleRanker
+from dragoman.decoder.constraints import Constraints
 from dragoman.decoder.decoder import Decoder, as_texts
 from dragoman.metrics.capability import require
 from dragoman.tuning.loops.chains import Pace, Ranked
 from dragoman.tuning.tuners.samplerank import SampleRank
-from dragoman.types import F64, Candidates, Features, Hypotheses, Lattices, Metric, Names, Texts, Weights
+from dragoman.types import F64, I64, Candidates, ForestColumns, Hypotheses, Metric, Names, Texts, Weights
 
 __all__ = ["DecoderRanker", "DecoderSource"]
 
@@ -22,9 +23,19 @@ class DecoderSource:
     """A text and a decoder as a source of candidates for tuning: lists are made anew under the weights of each call."""
 
     def __init__(
-        self, decoder: Decoder, lines: Sequence[str] | Texts, size: int = 200, *, distinct: bool = True
+        self,
+        decoder: Decoder,
+        lines: Sequence[str] | Texts,
+        size: int = 200,
+        *,
+        distinct: bool = True,
+        constraints: Sequence[Constraints] | None = None,
     ) -> None:
         self.decoder, self.lines, self.size, self.distinct = decoder, as_texts(lines), size, distinct
+        self.constraints = constraints
+
+    def _asked(self, numbers: Sequence[int] | I64) -> list[Constraints] | None:
+        return None if self.constraints is None else [self.constraints[int(number)] for number in numbers]
 
     @property
     def names(self) -> Names:
@@ -38,24 +49,21 @@ class DecoderSource:
         """The n-best lists of some lines."""
         numbers = np.asarray(sentences, dtype=np.int64)
         settings = replace(self.decoder._settings(), size=self.size, distinct=self.distinct, features=True)
-        found = self.decoder._run(self.lines.take(numbers), weights, settings, None, threads=threads)
+        found = self.decoder._run(self.lines.take(numbers), weights, settings, self._asked(numbers), threads=threads)
         return replace(found, ids=Texts([str(number) for number in numbers]))
 
-    def lattices(
+    def forests(
         self, sentences: Sequence[int], weights: Weights, density: float = 0.0, threads: int | None = None
-    ) -> Lattices:
-        """The recombined search graphs of some lines with all features, in columns.
+    ) -> ForestColumns:
+        """The derivations of some lines that the search kept, with all features.
 
-        `density` keeps that many arcs for each source word, those on the best paths (Sixtus & Ortmanns 1999).
+        `density` keeps that many edges for each source word, those on the best derivations (Sixtus & Ortmanns 1999).
         """
-        decoder, numbers = self.decoder, np.asarray(sentences, dtype=np.int64)
-        found = decoder._system.lattices(
-            self.lines.take(numbers), decoder._native_weights(weights), decoder._settings(), density,
-            threads or decoder.threads,
-        )  # fmt: skip
-        ids = Texts([str(number) for number in numbers])
-        features = Features(self.names, found.rows, found.features, found.values)
-        return Lattices(ids, found.nodes, found.starts, found.tails, found.heads, found.texts, features)
+        numbers = np.asarray(sentences, dtype=np.int64)
+        found = self.decoder._forests(
+            self.lines.take(numbers), weights, self._asked(numbers), density=density, threads=threads
+        )
+        return replace(found, ids=Texts([str(number) for number in numbers]))
 
     @property
     def weights(self) -> Weights:
@@ -68,12 +76,13 @@ class DecoderSource:
 
     def best(self, weights: Weights, threads: int | None = None) -> Hypotheses:
         """The best translation of every line."""
-        settings = self.decoder._settings()
-        return Hypotheses.one_each(self.decoder._run(self.lines, weights, settings, None, threads=threads).texts)
+        settings, asked = self.decoder._settings(), self.constraints
+        return Hypotheses.one_each(self.decoder._run(self.lines, weights, settings, asked, threads=threads).texts)
 
     def ranker(self, references: Sequence[Sequence[str]], metric: Metric) -> DecoderRanker:
         """The text with its references, ready for SampleRank."""
-        return DecoderRanker(self.decoder, self.lines, references, require(metric, "incremental", "SampleRank"))
+        native = require(metric, "incremental", "SampleRank")
+        return DecoderRanker(self.decoder, self.lines, references, native, self.constraints)
 
 
 @dataclass(frozen=True)
@@ -93,11 +102,17 @@ class DecoderRanker:
     """A text whose derivations can be sampled, with its references."""
 
     def __init__(
-        self, decoder: Decoder, lines: Texts, references: Sequence[Sequence[str]], metric: NativeMetric
+        self,
+        decoder: Decoder,
+        lines: Texts,
+        references: Sequence[Sequence[str]],
+        metric: NativeMetric,
+        constraints: Sequence[Constraints] | None = None,
     ) -> None:
         self.decoder = decoder
-        self._made = decoder, lines, references, metric
-        self._native = SampleRanker(decoder._system, lines, [list(texts) for texts in references], metric)
+        self._made = decoder, lines, references, metric, constraints
+        wanted = None if constraints is None else [each.native() for each in constraints]
+        self._native = SampleRanker(decoder._system, lines, [list(texts) for texts in references], metric, wanted)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return DecoderRanker, self._made

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import shutil
 import warnings
 from collections.abc import Callable, Sequence
@@ -16,7 +17,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, Literal
 
-from dragoman import alignment, corpus, lm, maxent, rules, toml, word_classes
+from dragoman import alignment, corpus, grammars, lm, maxent, rules, toml, word_classes
 from dragoman._core import VERSION
 from dragoman.alignment import Links
 from dragoman.bitext import Bitext, Files, Resolved, named, resolve
@@ -26,7 +27,7 @@ from dragoman.errors import InputError, OptionError
 from dragoman.files import read_parallel, write_bytes, write_text
 from dragoman.looks import Looks, look
 from dragoman.model import MANIFEST, REPORT, WEIGHTS, Model, Part, file_hash, seal
-from dragoman.options import check, group, made, option, plain
+from dragoman.options import check, flat, group, made, option, plain
 from dragoman.parts import Compounds
 from dragoman.prepared import LEARNT
 from dragoman.training.steps import Made, Step, Workshop
@@ -81,11 +82,17 @@ class Options(Seeded, Sorting):
         metavar="MODEL",
         section="Rules",
     )
+    kind: grammars.System = group(grammars.System, section="Rules")
     rules: rules.Extraction = group(
         rules.Extraction,
         without=["max_words", "reordering", "orientation_counts", "lexical", "memory"],
         defaults={"top": 100},
         section="Rules",
+    )
+    grammar: grammars.Grammar = group(
+        grammars.Grammar,
+        without=[name for name in flat(grammars.Grammar) if name not in grammars.OWN],
+        section="Rules with gaps (--system hiero)",
     )
     lm: lm.Estimation = group(
         lm.Estimation,
@@ -115,12 +122,19 @@ class Options(Seeded, Sorting):
 
     def __post_init__(self) -> None:
         check(self)
+        usual = {name: declared.default for name, declared in flat(Options).items()}
+        grammars.refuse_others(self.system, (n for n, v in plain(self).items() if v != usual[n]), _phrases_own())
         if self.alignments and replace(self.corpus, tokenized=False, languages=("", "")) != _AUTO:
             raise OptionError("text with alignments from elsewhere is taken as it is: no tokeniser, case or exclusion")
         if len(set(self.reordering)) < len(self.reordering):
             raise OptionError(f"reordering has a model twice: {' '.join(self.reordering)}")
         if "maxent" in self.reordering and _MAXENT_CLASSES not in self.classes.wanted:
             raise OptionError(f"the reordering model maxent needs {_MAXENT_CLASSES} word classes; ask for them")
+
+    @property
+    def system(self) -> str:
+        """Which rules the model has: `phrase` or `hiero`."""
+        return self.kind.system
 
     @classmethod
     def of(cls, **changes: Any) -> Options:
@@ -130,6 +144,11 @@ class Options(Seeded, Sorting):
         5
         """
         return made(cls, changes)
+
+
+def _phrases_own() -> list[str]:
+    """Options of the phrase-based system that are not about rules alone."""
+    return ["reordering", *(name for name in flat(Options) if name.startswith("maxent_"))]
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,6 +201,7 @@ def train(
     if out is None:
         raise OptionError("name the folder of the model: out")
     o, folder = made(Options, changes, base=options), Path(out)
+    grammars.refuse_others(o.system, changes, _phrases_own())
     plan = _planned(_given(source, target, bitext, o.corpus.languages), o)
     o = replace(o, corpus=plan.settled.options) if not o.alignments else o
     inputs = _hashes(plan, o)
@@ -320,7 +340,8 @@ def _tell(plan: _Plan, say: Say | None) -> None:
 def _hashes(plan: _Plan, o: Options) -> dict[str, str]:
     """The hash of every file that is read."""
     learnt = [file for side in plan.settled.sides for file in side.files.values()]
-    more = [*o.corpus.exclude, *o.lm_text, *([o.alignments] if o.alignments else []), *learnt]
+    links = [o.alignments] if o.alignments else []
+    more = [*o.corpus.exclude, *o.lm_text, *o.grammar.filter, *links, *learnt]
     inputs = {}
     for path in map(Path, [*plan.found.paths, *more]):
         if not path.is_file():
@@ -331,7 +352,9 @@ def _hashes(plan: _Plan, o: Options) -> dict[str, str]:
 
 def _settings(o: Options) -> dict[str, Any]:
     """The options that a model depends on, by their names in the whole; without what TOML has no word for."""
-    values = {name: value for name, value in plain(o).items() if name != "memory" and value is not None}
+    others = (*grammars.PHRASES_OWN, *_phrases_own()) if o.system == grammars.SYSTEM else ("system", *grammars.OWN)
+    known = {name: value for name, value in plain(o).items() if name != "memory" and name not in others}
+    values = {name: value for name, value in known.items() if value is not None}
     return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
 
 
@@ -443,16 +466,29 @@ class _Run:
         # The counts of maxent are hier's, whose columns the table has then, too.
         out = _COUNTS if "maxent" in o.reordering else "rules"
         models = [*dict.fromkeys(model if model != "maxent" else "hier" for model in o.reordering)]
-        report = rules.extract(
-            *self._sides,
-            self.work / _LINKS,
-            self.work / out,
-            o.rules,
-            max_words=self._most_words,
-            reordering=models,
-            orientation_counts=out == _COUNTS,
-            memory=o.memory,
-        )
+        if o.system == grammars.SYSTEM:
+            out = "rules"
+            report = grammars.extract(
+                *self._sides,
+                self.work / _LINKS,
+                self.work / out,
+                o.grammar,
+                max_words=self._most_words,
+                smoothing=o.rules.smoothing,
+                top=o.rules.top,
+                memory=o.memory,
+            )
+        else:
+            report = rules.extract(
+                *self._sides,
+                self.work / _LINKS,
+                self.work / out,
+                o.rules,
+                max_words=self._most_words,
+                reordering=models,
+                orientation_counts=out == _COUNTS,
+                memory=o.memory,
+            )
         if not report.rules:
             first = self.plan.found.paths[0]
             raise InputError(f"{first}: no rule could be extracted from this text", first)
@@ -522,7 +558,12 @@ class _Run:
 
 def _seal(folder: Path, o: Options, text: dict[str, Any], files: Sequence[str], made: dict[str, Any]) -> Model:
     """Describes the model: features and start weights, and how text is prepared for it."""
-    parts, weights = _features(o.reordering)
+    if o.system == grammars.SYSTEM:
+        parts, weights = _hiero_features(o.grammar)
+        search = {"pop_limit": 600, "cell_limit": 200, "span_limit": o.grammar.chart_span, "table_limit": 20}
+    else:
+        parts, weights = _features(o.reordering)
+        search = {"distortion_limit": 6}
     for left in folder.glob(".*.partial"):  # by a run that was killed right here
         left.unlink()
     return seal(
@@ -530,7 +571,8 @@ def _seal(folder: Path, o: Options, text: dict[str, Any], files: Sequence[str], 
         tables=["rules"],
         parts=parts,
         initial=weights,
-        search={"distortion_limit": 6},
+        system=o.system,
+        search=search,
         text=text,
         made=made,
         extra=files,
@@ -553,6 +595,29 @@ def _features(reordering: Sequence[str]) -> tuple[list[Part], dict[str, float]]:
     weights |= {f"Reordering.{m}[{i}]": 0.3 / len(reordering) for m in reordering for i in range(6)}
     weights |= {"WordPenalty": -1.0, "PhrasePenalty": 0.2, "UnknownPenalty": 1.0}
     return parts, weights
+
+
+def _hiero_features(grammar: grammars.Grammar) -> tuple[list[Part], dict[str, float]]:
+    """The dense hierarchical model. Moses' start weights but for glue, which is neither good nor bad at first."""
+    if grammar.value("scores") == "cdec":
+        columns = list(grammars.CDEC_COLUMNS)
+        costs = ("EgivenFCoherent", "MaxLexFgivenE", "MaxLexEgivenF")
+        # As much as Moses' scores weigh, but these are costs, in decimal logarithms.
+        weights = {column: -0.2 * math.log(10) if column in costs else 0.0 for column in columns}
+    else:
+        columns = [*rules.MOSES_COLUMNS, "log count", "unique"]
+        weights = {**dict.fromkeys(rules.MOSES_COLUMNS, 0.2), "log-count": 0.0, "unique": 0.0}
+    parts = [
+        Part("scores", "rules", {"table": 0, "columns": columns}),
+        Part("lm", "LM", {"path": "lm"}),
+        Part("word-penalty", "WordPenalty"),
+        Part("phrase-penalty", "RulePenalty"),
+        Part("unknown-penalty", "UnknownPenalty"),
+        Part("glue", "Glue"),
+        Part("pass-through", "PassThrough"),
+    ]
+    weights |= {"LM": 0.5, "WordPenalty": -1.0, "RulePenalty": 0.2, "UnknownPenalty": 1.0}
+    return parts, {**weights, "Glue": 0.0, "PassThrough": -10.0}
 
 
 def _top(model: str) -> str:

@@ -18,6 +18,7 @@ from dragoman.tuning.problem import BatchTuner, Problem, Session, Tuner, Workspa
 from dragoman.tuning.replicate import replicate
 from dragoman.tuning.rundir import RunDir
 from dragoman.tuning.state import State
+from dragoman.tuning.tuners.forest_mert import ForestMert
 from dragoman.tuning.tuners.forest_mira import LatticeMira
 from dragoman.tuning.tuners.mert import Mert
 from dragoman.tuning.tuners.mira import Mira
@@ -28,6 +29,7 @@ from dragoman.tuning.tuners.samplerank import SampleRank
 
 __all__ = [
     "BatchTuner",
+    "ForestMert",
     "LatticeMira",
     "Limits",
     "Mert",

@@ -1,4 +1,4 @@
-"""One pass over a text under some weights, through the engine: n-best lists, best translations, lattices.
+"""One pass over a text under some weights, through the engine: n-best lists, best translations, forests.
 
 An engine whose workers are threads of this process leaves the pass to one native call, which uses as many threads as
 there are workers. Any other engine gets the text in parts; what comes back is put together in the order of the text.
@@ -19,9 +19,9 @@ from dragoman.engine import Engine, Shared
 from dragoman.types import (
     Candidates,
     Features,
+    ForestColumns,
     Forests,
     Hypotheses,
-    Lattices,
     Lists,
     Names,
     Source,
@@ -79,20 +79,20 @@ class Passes:
             return self.source.best(weights, self.engine.workers)
         return first_of(self.lists(weights))
 
-    def lattices(
+    def forests(
         self, sentences: Sequence[int], weights: Weights, density: float
-    ) -> Iterator[tuple[Sequence[int], Lattices]]:
-        """The lattices of some sentences, part after part."""
+    ) -> Iterator[tuple[Sequence[int], ForestColumns]]:
+        """The forests of some sentences, part after part."""
         assert isinstance(self.source, Forests)
         self.count += int(0 in sentences)
         if self.engine.local:
-            yield sentences, self.source.lattices(sentences, weights, density, self.engine.workers)
+            yield sentences, self.source.forests(sentences, weights, density, self.engine.workers)
             return
-        parts, work = _parts(sentences, self.engine.workers), _Pass(self.shared, weights, "lattices", (density,))
+        parts, work = _parts(sentences, self.engine.workers), _Pass(self.shared, weights, "forests", (density,))
         for part, found in zip(parts, self.engine.map(work, parts), strict=True):
-            rows, names = found.features, self.source.names
-            features = Features(names, rows.starts, renamed(rows.columns, rows.names, names), rows.values)
-            yield part, replace(found, features=features)
+            names = self.source.names
+            native = found.native if found.names is names else found.native.renamed(names_extend(names, found.names))
+            yield part, replace(found, names=names, native=native)
 
 
 def first_of(found: Candidates) -> Hypotheses:

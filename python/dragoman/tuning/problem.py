@@ -381,12 +381,12 @@ class BatchTuner:
 
 _LACKS: dict[type, str] = {
     Lists: "{tuner} needs n-best lists, but {source} gives none: it has no method `candidates`",
-    Forests: "{tuner} needs lattices, but {source} gives lists only: it has no method `lattices` (see "
+    Forests: "{tuner} needs forests or lattices, but {source} gives lists only: it has no method `forests` (see "
     "dragoman.types.Forests)",
     Chains: "{tuner} samples derivations, but {source} has none: it has no method `ranker` (see dragoman.types.Chains)",
 }
 _FIXED: dict[type, str] = {
-    Forests: "{tuner} needs the decoder in the loop (--model): n-best lists have no lattices; try kbmira",
+    Forests: "{tuner} needs the decoder in the loop (--model): n-best lists have no forests; try kbmira, or mert",
     Chains: "{tuner} samples derivations of a model: use --model instead of --nbest",
 }
 

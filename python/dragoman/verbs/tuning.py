@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
+import math
 import os
 import shutil
+import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass, field, replace
@@ -16,15 +18,17 @@ from typing import Any, Literal, Protocol
 from dragoman import curves, registry, weights
 from dragoman._core import parse_size, set_threads
 from dragoman.common import Seeded, Threaded
-from dragoman.decoder import Decoder, DecoderSource, Search
+from dragoman.decoder import Constraints, Decoder, DecoderSource, Search
 from dragoman.engine import engine_of
 from dragoman.errors import InputError, OptionError
 from dragoman.features import files_of
 from dragoman.files import write_text
+from dragoman.glossary import FEATURE, Glossary, glossary_of
 from dragoman.metrics import needs_references
 from dragoman.metrics.format import digits
 from dragoman.model import MANIFEST, USER, Model, derive, file_hash, is_model, weights_hash
 from dragoman.options import check, made, option, options_of, plain
+from dragoman.request import Request, asker
 from dragoman.significance import Interval, Replications
 from dragoman.tables import table
 from dragoman.translator import Translator
@@ -292,6 +296,8 @@ def tune(
     held_out_references: Any = None,
     start: Any = "auto",
     features: str | None = None,
+    glossary: Any = None,
+    glossary_weight: float | None = None,
     tokenized: bool = False,
     trust: bool = False,
     out: str | PathLike[str] | None = None,
@@ -311,9 +317,10 @@ def tune(
 
     The result goes to `out`: a file of weights or, with a model, a folder that is a model itself, for `dragoman.load`.
     It shares large tables with the one that was tuned, unless `copy` copies them; `trust` runs what that one brings
-    along in Python. The same call again goes on with a run that was interrupted; another one in its place is refused,
-    unless `overwrite` says otherwise. Options are those of `TuneOptions`, by name: `replications=3`, `epochs=20`,
-    `sweep=["c=0.01,0.1"]`, `seed=1`.
+    along in Python. With a `glossary` (a file, a mapping, pairs) the weight of its terms is tuned with the others, from
+    `glossary_weight` on, and the tuned model keeps both. The same call again goes on with a run that was interrupted;
+    another one in its place is refused, unless `overwrite` says otherwise. Options are those of `TuneOptions`, by name:
+    `replications=3`, `epochs=20`, `sweep=["c=0.01,0.1"]`, `seed=1`.
     """
     searching = {name: options.pop(name) for name in SEARCH_OPTIONS if name in options}
     o = made(TuneOptions, options, what="tune")
@@ -332,8 +339,8 @@ def tune(
         set_threads(o.threads)
     engine = engine_of(o.threads, o.engine)
     request = _Request(
-        what, source, references, form, held_out, held_out_references, start, features, tokenized, trust, limits, o,
-        searching,
+        what, source, references, form, held_out, held_out_references, start, features, glossary, glossary_weight,
+        tokenized, trust, limits, o, searching,
     )  # fmt: skip
     job = (_model_job if modelled else _list_job)(request, place, watch)
     job.trace, job.curve = None if trace is None else Path(trace), None if curve is None else Path(curve)
@@ -368,6 +375,8 @@ class _Request:
     held_out_references: Any
     start: Any
     features: str | None
+    glossary: Any
+    glossary_weight: float | None
     tokenized: bool
     trust: bool
     limits: NamedLimits
@@ -478,7 +487,14 @@ class _Job:
                 "with it; load it from a file, FILE.py:NAME"
             )
             return None
-        derive(self.out, decoder.model, search=_settings(decoder), tuned=self._about(found, o), copy=o.copy)
+        if decoder.glossary is not None and not decoder.counts_terms:
+            self.watch.warning(
+                "terms of the glossary were forced: they have no weight, and the tuned model does not keep them; give "
+                "the glossary again when it translates, or tune with a glossary_weight"
+            )
+        with tempfile.TemporaryDirectory(prefix="dragoman-") as folder:
+            model = _kept(decoder, Path(folder))
+            derive(self.out, model, search=_settings(decoder), tuned=self._about(found, o), copy=o.copy)
         return self.out
 
     def _about(self, found: Tuned, o: TuneOptions) -> dict[str, Any]:
@@ -589,8 +605,8 @@ def _marked(path: Path, mark: str) -> Path:
 
 def _list_job(request: _Request, out: Path | None, watch: Watcher) -> _Job:
     o = request.options
-    for name, value in (("source", request.source), ("features", request.features), ("tokenized", request.tokenized)):
-        if value:
+    for name in ("source", "features", "glossary", "glossary_weight", "tokenized"):
+        if getattr(request, name) not in (None, False):
             raise OptionError(f"{name} is for tuning with a model, not for fixed lists")
     for name in ("epochs", "nbest_size", "memory", "copy"):
         if getattr(o, name) not in (None, False):
@@ -702,6 +718,23 @@ def _model_job(request: _Request, out: Path | None, watch: Watcher) -> _Job:
     return _Job(problem, start, out, watch, about, o.epochs or 10, modelled)
 
 
+def _kept(decoder: Decoder, folder: Path) -> Model:
+    """The model with a file for the terms of its glossary, where these are not its own."""
+    terms, model = decoder.glossary, decoder.model
+    own = next((part for part in model.parts if part.kind == FEATURE.lower()), None)
+    if terms is None or own is None:
+        return model
+    place = terms.path
+    if place is None:
+        place = folder / "glossary.tsv"
+        terms.save(place)
+    name = own.options.get("path")
+    if name is not None and model.file(str(name)).resolve() == place.resolve():
+        return model
+    named = replace(own, options={"path": os.fspath(place.resolve())})
+    return replace(model, parts=tuple(named if part is own else part for part in model.parts))
+
+
 _SAME_TEXT = (
     "the held-out text is the tuning text: what chooses the step must be text that the tuner did not see; "
     "--held-out 0.2 sets some apart"
@@ -747,13 +780,30 @@ def _decoder(request: _Request) -> Decoder:
     if isinstance(what, Translator):
         what = what.decoder
     if isinstance(what, Decoder):
-        if request.features:
-            raise OptionError("this model is loaded already: give its feature sets to `load`")
+        for name in ("features", "glossary", "glossary_weight"):
+            if getattr(request, name) is not None:
+                raise OptionError(f"this model is loaded already: give {name} to `load`")
         decoder = what
     else:
-        decoder = Decoder(what, features=request.features, threads=o.threads, trust=request.trust)
+        opened = what if isinstance(what, Model) else Model.open(what)
+        terms = _terms(opened, request.glossary, request.glossary_weight)
+        decoder = Decoder(opened, features=request.features, threads=o.threads, trust=request.trust, glossary=terms)
     decoder.search = made(Search, request.search, base=decoder.search, what="tune")
     return decoder
+
+
+_GLOSSARY_START = 1.0
+"""The weight of a glossary before tuning: that of two or three times the probability, after a scaling of 1."""
+
+
+def _terms(model: Model, given: Any, weight: float | None) -> Glossary | None:
+    """The glossary whose weight is tuned; the model's own keeps its weight, unless it is said otherwise."""
+    if weight is not None and not math.isfinite(weight):
+        raise OptionError(f"tuning finds the weight of a glossary and starts from a number, found {weight}")
+    terms = glossary_of(model, given, weight)
+    if terms is None or terms.weight is not None or FEATURE in model.weights.names:
+        return terms
+    return terms.weighted(_GLOSSARY_START)
 
 
 @dataclass(frozen=True)
@@ -791,12 +841,18 @@ class _Text:
     def problem(self, decoder: Decoder, request: _Request, size: int, **more: Any) -> Problem:
         """The text, tokenised and cased as the model has it."""
         source, references = self.source, self.references
-        if not request.tokenized:
+        constraints = None
+        if decoder.glossary is not None:
+            asked = _asked(decoder, source, request.tokenized)
+            source, constraints = [each.ready for each in asked], [each.constraints or Constraints() for each in asked]
+        elif not request.tokenized:
             source = decoder.text.before(source)
+        if not request.tokenized:
             flat = decoder.text.reference([text for texts in references for text in texts])
             ends = iter(flat)
             references = [[next(ends) for _ in texts] for texts in references]
-        return Problem.of_source(DecoderSource(decoder, source, size), references, request.metric, **more)
+        lines = DecoderSource(decoder, source, size, constraints=constraints)
+        return Problem.of_source(lines, references, request.metric, **more)
 
     def save(self, folder: Path) -> None:
         """Writes what was held out, so that it can be looked at."""
@@ -812,6 +868,12 @@ class _Text:
         return whole.hexdigest()
 
 
+def _asked(decoder: Decoder, lines: Sequence[str], tokenized: bool) -> list[Request]:
+    """Lines with the terms of the glossary that are in them."""
+    ask = asker(decoder.text, decoder.glossary, decoder.weights, featured=decoder.counts_terms, tokenized=tokenized).ask
+    return [ask(line) for line in lines]
+
+
 def _about(
     request: _Request, decoder: Decoder, size: int, text: _Text, other: _Text | None
 ) -> dict[str, str | int | float | bool]:
@@ -823,6 +885,7 @@ def _about(
         "features": request.features or "",
         "user_files": " ".join(file_hash(path) for path in files_of(request.features or "")),
         "search": repr(decoder.search),
+        "glossary": "" if decoder.glossary is None else decoder.glossary.digest,
         "size": size,
         "tokenized": request.tokenized,
         "held_out_share": request.share or 0.0,

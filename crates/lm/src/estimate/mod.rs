@@ -14,10 +14,10 @@ mod store;
 pub use discount::Discounts;
 
 use count::Counter;
+use dragoman_base::Scratch;
 use dragoman_base::{Error, Result, Texts};
 use rayon::prelude::*;
 use sort::Sorter;
-use store::Scratch;
 
 /// The highest order that can be estimated: a record of the widest sort holds the words and two numbers.
 pub const MAX_ORDER: usize = sort::MAX_WIDTH - 2;

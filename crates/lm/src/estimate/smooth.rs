@@ -7,9 +7,10 @@ use super::Target;
 use super::adjust::unpack;
 use super::discount::{Discounts, apply};
 use super::sort::{Sorted, Sorter};
-use super::store::{Records, Scratch, Store};
+use super::store::{Records, Store};
 use crate::words::{BOS, SPECIAL};
 use dragoman_base::Result;
+use dragoman_base::Scratch;
 
 /// One order on its way: its n-grams with discounted estimate and gamma, last word first, and the gammas of contexts.
 #[derive(Debug)]

@@ -3,8 +3,8 @@
 //! Records are `width` 32-bit words and sort by them from the first to the last. What comes out depends on the
 //! records alone, not on the memory or the number of threads.
 
-use super::store::{Scratch, Window, write_words};
-use dragoman_base::Result;
+use super::store::{Window, write_words};
+use dragoman_base::{Result, Scratch};
 use rayon::prelude::*;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

@@ -1,32 +1,10 @@
 //! Sequences of fixed-width records that move to a temporary file when they outgrow their share of the memory.
 
 use dragoman_base::io::read_at;
-use dragoman_base::{Error, Result};
+use dragoman_base::{Result, Scratch};
 use std::fs::File;
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
-
-/// Where temporary files go. They have no name, so that nothing is left behind however the process ends.
-#[derive(Debug, Clone)]
-pub struct Scratch(Arc<PathBuf>);
-
-impl Scratch {
-    /// Temporary files in `folder`, or in the system's place for them.
-    pub fn new(folder: Option<&str>) -> Self {
-        Self(Arc::new(folder.map_or_else(std::env::temp_dir, PathBuf::from)))
-    }
-
-    /// A new temporary file.
-    pub fn file(&self) -> Result<File> {
-        tempfile::tempfile_in(self.0.as_path()).map_err(|e| self.error(e))
-    }
-
-    /// What a failure in this folder is.
-    pub fn error(&self, source: io::Error) -> Error {
-        Error::Io { path: format!("{} (temporary files)", Path::display(&self.0)), source }
-    }
-}
 
 /// The bytes of `words`, least significant first.
 pub fn write_words(file: &mut impl Write, words: &[u32]) -> io::Result<()> {

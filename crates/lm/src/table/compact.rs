@@ -7,6 +7,7 @@ use super::build::Edge;
 use super::hash::pairs;
 use super::{Automaton, ROOT, word};
 use rayon::prelude::*;
+use std::ops::Range;
 
 /// Bits that hold numbers up to `largest`.
 fn bits_for(largest: usize) -> usize {
@@ -192,6 +193,8 @@ pub struct Compact<'a> {
     edges: &'a [u8],
     starts: &'a [u8],
     widths: Widths,
+    /// Numbers of nodes and edges: what lies beyond them is read by nobody.
+    counts: (usize, usize),
 }
 
 impl<'a> Compact<'a> {
@@ -204,15 +207,17 @@ impl<'a> Compact<'a> {
         edges: usize,
     ) -> Option<Self> {
         let [unigrams, books, nodes, packed] = sections;
-        let order = (starts.len() / 4).checked_sub(1)?;
+        let order = (starts.len() / 4).checked_sub(1).filter(|&order| order > 0)?;
         let count = word(starts, order) as usize;
+        if !(1..=16).contains(&bits) || edges > packed.len().saturating_mul(8) {
+            return None;
+        }
         let widths = Widths::new(bits, words, count, edges);
-        let fits = (1..=16).contains(&bits)
-            && unigrams.len() == words * 8
+        let fits = unigrams.len() == words * 8
             && books.len() == ((order - 1) * 2 * 4) << bits
             && nodes.len() == (count + 1) * widths.per_node() / 8 + 9
             && packed.len() == edges * widths.per_edge() / 8 + 9;
-        fits.then_some(Self { unigrams, books, nodes, edges: packed, starts, widths })
+        fits.then_some(Self { unigrams, books, nodes, edges: packed, starts, widths, counts: (count, edges) })
     }
 
     fn order_after(&self, node: u32) -> usize {
@@ -227,8 +232,9 @@ impl<'a> Compact<'a> {
         f32::from_bits(word(self.books, (book << self.widths.code) + code as usize))
     }
 
-    /// The place of the edge (`from` to `to` are the node's) for `word`.
-    fn search(&self, mut from: usize, mut to: usize, word: u32) -> Option<usize> {
+    /// The bit at which the edge for `word` begins, among those of a node.
+    fn search(&self, edges: Range<usize>, word: u32) -> Option<usize> {
+        let (mut from, mut to) = (edges.start, edges.end);
         let per = self.widths.per_edge();
         while from < to {
             let middle = usize::midpoint(from, to);
@@ -242,22 +248,69 @@ impl<'a> Compact<'a> {
         None
     }
 
+    /// Places that edges have.
+    pub fn places(&self) -> usize {
+        self.counts.1
+    }
+
+    /// Where the edges of a node begin, and end; a damaged table has none where it says what cannot be.
+    fn edges_of(&self, node: u32) -> Range<usize> {
+        if node as usize >= self.counts.0 {
+            return 0..0;
+        }
+        let Widths { code, node: node_bits, edge, .. } = self.widths;
+        let at = node as usize * self.widths.per_node() + code + node_bits;
+        let to = unpack(self.nodes, at + self.widths.per_node(), edge) as usize;
+        unpack(self.nodes, at, edge) as usize..to.min(self.counts.1)
+    }
+
+    /// Word and next node of the edge at a place.
+    fn target(&self, place: usize) -> (u32, u32) {
+        let Widths { code, word, node, .. } = self.widths;
+        let at = place * self.widths.per_edge();
+        (unpack(self.edges, at, word), unpack(self.edges, at + word + code, node))
+    }
+
+    /// Word and next node of every edge of a node.
+    pub fn each(&self, node: u32) -> impl Iterator<Item = (u32, u32)> + '_ {
+        self.edges_of(node).map(|place| self.target(place))
+    }
+
+    /// Back-off weight and suffix of a node. Suffixes have smaller numbers: those of a damaged table that have not, and
+    /// nodes that it lacks, lead to the empty context.
+    pub fn fall(&self, node: u32) -> (f32, u32) {
+        if node == ROOT || node as usize >= self.counts.0 {
+            return (0.0, ROOT);
+        }
+        let at = node as usize * self.widths.per_node();
+        let (orders, order) = (self.starts.len() / 4 - 2, self.order_after(node));
+        let suffix = unpack(self.nodes, at + self.widths.code, self.widths.node);
+        let backoff = self.value(orders + order - 2, unpack(self.nodes, at, self.widths.code));
+        (backoff, if suffix < node { suffix } else { ROOT })
+    }
+
+    /// The place of an edge.
+    pub fn edge(&self, node: u32, word: u32) -> Option<usize> {
+        self.search(self.edges_of(node), word).map(|at| at / self.widths.per_edge())
+    }
+
     /// Natural log probability of `word` after `node`, the next node, and the node the probability belongs to.
     pub fn step(&self, mut node: u32, word: u32) -> (f32, u32, u32) {
-        let Widths { code, word: word_bits, node: node_bits, edge } = self.widths;
-        let orders = self.starts.len() / 4 - 2;
+        let Widths { code, word: word_bits, node: node_bits, .. } = self.widths;
         let mut sum = 0.0;
         while node != ROOT {
-            let at = node as usize * self.widths.per_node();
-            let from = unpack(self.nodes, at + code + node_bits, edge) as usize;
-            let to = unpack(self.nodes, at + self.widths.per_node() + code + node_bits, edge) as usize;
-            let order = self.order_after(node);
-            if let Some(at) = self.search(from, to, word) {
-                let probability = self.value(order - 2, unpack(self.edges, at + word_bits, code));
-                return (sum + probability, unpack(self.edges, at + word_bits + code, node_bits), node);
+            if let Some(at) = self.search(self.edges_of(node), word) {
+                let code = unpack(self.edges, at + word_bits, code);
+                let probability = self.value(self.order_after(node) - 2, code);
+                return (
+                    sum + probability,
+                    unpack(self.edges, at + word_bits + self.widths.code, node_bits),
+                    node,
+                );
             }
-            sum += self.value(orders + order - 2, unpack(self.nodes, at, code));
-            node = unpack(self.nodes, at + code, node_bits);
+            let (backoff, suffix) = self.fall(node);
+            sum += backoff;
+            node = suffix;
         }
         let at = word as usize * 2;
         (sum + f32::from_bits(super::word(self.unigrams, at)), super::word(self.unigrams, at + 1), ROOT)

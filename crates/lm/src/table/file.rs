@@ -4,9 +4,9 @@
 //! behind the head, hash of the head with this field zero (64 bits each), n-grams of each order, number of sections,
 //! start and length of each, length of the options and the options as text. Least significant byte first.
 
-use super::{Automaton, compact, hash, vocabulary};
+use super::{Automaton, compact, hash};
 use dragoman_base::hash::{block, contents as content_hash};
-use dragoman_base::{Error, Result, Texts};
+use dragoman_base::{Error, Result, Texts, vocabulary};
 use std::ops::Range;
 
 const MAGIC: &[u8; 8] = b"DRAGOMLM";

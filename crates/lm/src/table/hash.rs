@@ -47,6 +47,23 @@ pub fn sections(automaton: &Automaton) -> [Vec<u8>; 3] {
     [pairs(&automaton.unigrams), pairs(&automaton.nodes), slots.into_flattened()]
 }
 
+/// The edge of a key and its place, none if there is no such edge; nothing at all if the slots end before that is sure.
+#[inline]
+#[allow(clippy::option_option)]
+fn seek(slots: &[[u8; 16]], key: u64) -> Option<Option<(usize, f32, u32)>> {
+    for (place, slot) in slots.iter().enumerate() {
+        let slot = u128::from_le_bytes(*slot);
+        let found = slot as u64;
+        if found == key {
+            return Some(Some((place, f32::from_bits((slot >> 64) as u32), (slot >> 96) as u32)));
+        }
+        if found == u64::MAX {
+            return Some(None);
+        }
+    }
+    None
+}
+
 /// A mapped table.
 #[derive(Debug, Clone, Copy)]
 pub struct Hash<'a> {
@@ -65,20 +82,44 @@ impl<'a> Hash<'a> {
         fits.then_some(Self { unigrams: unigrams.0, nodes: nodes.0, slots: slots.0 })
     }
 
+    /// Number of nodes.
+    pub fn nodes(&self) -> usize {
+        self.nodes.len()
+    }
+
     #[inline]
     fn find(&self, node: u32, word: u32) -> Option<(f32, u32)> {
+        self.edge(node, word).map(|(_, probability, next)| (probability, next))
+    }
+
+    /// Places that edges may have.
+    pub fn places(&self) -> usize {
+        self.slots.len()
+    }
+
+    /// The edge at a place: node, word, next node.
+    pub fn at(&self, place: usize) -> Option<(u32, u32, u32)> {
+        let slot = u128::from_le_bytes(self.slots[place]);
+        (slot as u64 != u64::MAX).then_some(((slot >> 32) as u32, slot as u32, (slot >> 96) as u32))
+    }
+
+    /// Back-off weight and suffix of a node. Suffixes have smaller numbers: those of a damaged table that have not, and
+    /// nodes that it lacks, lead to the empty context.
+    #[inline]
+    pub fn fall(&self, node: u32) -> (f32, u32) {
+        let (backoff, suffix) = self.nodes.get(node as usize).map_or((0.0, ROOT), |&entry| pair(entry));
+        (backoff, if suffix < node { suffix } else { ROOT })
+    }
+
+    /// The place of an edge, its probability, and the node after it.
+    #[inline]
+    pub fn edge(&self, node: u32, word: u32) -> Option<(usize, f32, u32)> {
         let key = key(node, word);
-        let mut at = place(mix(key), self.slots.len());
-        loop {
-            let slot = u128::from_le_bytes(self.slots[at]);
-            let found = slot as u64;
-            if found == key {
-                return Some((f32::from_bits((slot >> 64) as u32), (slot >> 96) as u32));
-            }
-            if found == u64::MAX {
-                return None;
-            }
-            at = if at + 1 == self.slots.len() { 0 } else { at + 1 };
+        let at = place(mix(key), self.slots.len());
+        // To the end and on from the beginning: a table without an empty slot is damaged, and must end, too.
+        match seek(&self.slots[at..], key) {
+            Some(found) => found.map(|(by, probability, next)| (at + by, probability, next)),
+            None => seek(&self.slots[..at], key).flatten(),
         }
     }
 
@@ -90,11 +131,30 @@ impl<'a> Hash<'a> {
             if let Some((probability, next)) = self.find(node, word) {
                 return (sum + probability, next, node);
             }
-            let (backoff, suffix) = pair(self.nodes[node as usize]);
+            let (backoff, suffix) = self.fall(node);
             sum += backoff;
             node = suffix;
         }
         let (probability, next) = pair(self.unigrams[word as usize]);
         (sum + probability, next, ROOT)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn damaged_tables_come_to_an_end() {
+        let unigrams = pairs(&[(-1.0, 0); 3]);
+        // Nodes that are their own suffixes, or have one that there is not; no slot is empty.
+        let nodes = pairs(&[(0.0, ROOT), (-0.5, 1), (-0.25, 7), (-2.0, 3)]);
+        let slots = [slot(9, 9, 0, 0), slot(8, 8, 0, 0)].concat();
+        let table = Hash::new(&unigrams, &nodes, &slots, 3).unwrap();
+        assert_eq!(table.step(1, 2), (-1.5, 0, ROOT));
+        assert_eq!(table.step(2, 2), (-1.25, 0, ROOT));
+        assert_eq!(table.step(3, 1), (-3.0, 0, ROOT));
+        assert_eq!(table.step(99, 0), (-1.0, 0, ROOT), "a node that there is not");
+        assert_eq!(table.edge(1, 2), None);
     }
 }

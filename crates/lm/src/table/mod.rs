@@ -9,13 +9,11 @@ mod build;
 mod compact;
 mod file;
 mod hash;
-mod vocabulary;
 
 pub use build::Automaton;
 pub use compact::Compact;
 pub use file::{Bytes, Head, Kind, assemble, is_table, parse};
 pub use hash::Hash;
-pub use vocabulary::Vocabulary;
 
 /// The node of the empty context.
 pub const ROOT: u32 = 0;

@@ -46,9 +46,22 @@ impl Linear for Bleu {
             *sum += limit;
             Some(*sum)
         }));
-        let mut made =
-            Matcher { bleu: self.clone(), tree, words, lengths, states, slots, orders: Vec::new() };
+        let (orders, grams) = (Vec::new(), Vec::new());
+        let (begun, endings) = (tree.begun(), tree.endings());
+        let mut made = Matcher {
+            bleu: self.clone(),
+            tree,
+            words,
+            lengths,
+            states,
+            slots,
+            orders,
+            grams,
+            begun,
+            endings,
+        };
         made.orders = made.orders();
+        made.grams = made.grams();
         made
     }
 }
@@ -72,6 +85,26 @@ pub struct Matcher {
     slots: Vec<u32>,
     /// The slots of the n-grams of each order, a row of [`Used`] each.
     orders: Vec<u64>,
+    /// The n-gram of each slot.
+    grams: Vec<Gram>,
+    /// Which n-grams some word comes before in a reference, within the longest order.
+    begun: Vec<bool>,
+    /// Each n-gram without its last word, and that word.
+    endings: Vec<(u32, u32)>,
+}
+
+/// What is to be known of a text that gets words on both sides.
+///
+/// Words on its left can complete n-grams with its first words, as far as a reference n-gram could begin before them:
+/// `left` is that n-gram. Texts with equal parts get the same matches from whatever is around them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Part {
+    /// The n-gram of its first words; for a text that nothing comes before, the empty one.
+    pub left: u32,
+    /// Whether that is the whole text.
+    pub whole: bool,
+    /// The state after it.
+    pub right: u32,
 }
 
 /// Which n-grams of the references a text has used up: a bit for each slot.
@@ -151,6 +184,82 @@ impl Matcher {
             state = self.states[node as usize];
         }
         state
+    }
+
+    /// An empty text, that words may come before or not.
+    pub fn part(inner: bool) -> Part {
+        Part { left: 0, whole: inner, right: 0 }
+    }
+
+    /// Appends words to a text, which may be inside of another: lists the n-grams that they complete.
+    pub fn extend(&self, part: &mut Part, words: &[u32], grams: &mut Vec<Gram>) {
+        for &word in words {
+            part.right = self.walk(part.right, &[word], grams);
+            self.grow(part, word);
+        }
+    }
+
+    /// The first words of a text, one more known.
+    fn grow(&self, part: &mut Part, word: u32) {
+        if part.whole {
+            let next = if word == FOREIGN { None } else { self.tree.child(part.left, word) };
+            match next.filter(|&next| self.begun[next as usize]) {
+                Some(next) => part.left = next,
+                None => part.whole = false,
+            }
+        }
+    }
+
+    /// Appends a text whose own n-grams have been listed: lists those that begin before it.
+    pub fn append(&self, part: &mut Part, next: Part, grams: &mut Vec<Gram>) {
+        let (words, mut state) = (self.spelt(next.left), part.right);
+        for (at, &word) in words.iter().enumerate() {
+            let from = grams.len();
+            state = self.walk(state, &[word], grams);
+            // Those that begin inside are known already; longer ones come first.
+            let crossing = grams[from..].iter().take_while(|gram| gram.order as usize > at + 1).count();
+            grams.truncate(from + crossing);
+        }
+        part.right = if next.whole { state } else { next.right };
+        for &word in &words {
+            self.grow(part, word);
+        }
+        part.whole &= next.whole;
+    }
+
+    /// The words of an n-gram.
+    fn spelt(&self, mut node: u32) -> Vec<u32> {
+        let mut words = Vec::with_capacity(self.tree.depth(node));
+        while node != 0 {
+            let (before, word) = self.endings[node as usize];
+            words.push(word);
+            node = before;
+        }
+        words.reverse();
+        words
+    }
+
+    /// Adds what another text has used up. Counts, by order, the n-grams for which no slot was left.
+    pub fn merge(&self, used: &mut Used, other: &Used, clipped: &mut [u32]) {
+        for (at, &bits) in other.iter().enumerate() {
+            let mut left = bits;
+            while left != 0 {
+                let gram = self.grams[at * 64 + left.trailing_zeros() as usize];
+                left &= left - 1;
+                if !gram.take(used) {
+                    clipped[gram.order as usize - 1] += 1;
+                }
+            }
+        }
+    }
+
+    fn grams(&self) -> Vec<Gram> {
+        let gram = |node: usize| {
+            let (from, to) = (self.slots[node], self.slots[node + 1]);
+            let order = self.tree.depth(node as u32) as u32;
+            std::iter::repeat_n(Gram { order, from, to }, (to - from) as usize)
+        };
+        (0..self.slots.len() - 1).flat_map(gram).collect()
     }
 
     /// Number of statistics.
@@ -238,6 +347,65 @@ mod tests {
             matcher.statistics(text.len(), &used, &mut row);
             prop_assert_eq!(&taken[..], &want[COUNTS..COUNTS + order]);
             prop_assert_eq!(row, want);
+        }
+    }
+
+    /// Words and texts put together in any order, as a tree does it, list each match once and use up the same.
+    fn joined(
+        matcher: &Matcher,
+        words: &[String],
+        inner: bool,
+        cuts: &[usize],
+    ) -> (Part, Vec<Gram>, Vec<u64>) {
+        let (mut part, mut grams, mut used) = (Matcher::part(inner), Vec::new(), vec![0; matcher.used()]);
+        let mut clipped = vec![0; matcher.order()];
+        let Some((&cut, rest)) = cuts.split_first().filter(|_| words.len() > 1) else {
+            for word in words {
+                matcher.extend(&mut part, &matcher.words(word), &mut grams);
+            }
+            for gram in &grams {
+                gram.take(&mut used);
+            }
+            return (part, grams, used);
+        };
+        let (from, to) =
+            (cut % words.len(), cut % words.len() + (cut / 7) % (words.len() - cut % words.len()));
+        // A text inside: words before it, the text, words after it.
+        for word in &words[..from] {
+            matcher.extend(&mut part, &matcher.words(word), &mut grams);
+        }
+        let (middle, mut below, taken) = joined(matcher, &words[from..to], true, rest);
+        matcher.append(&mut part, middle, &mut grams);
+        for word in &words[to..] {
+            matcher.extend(&mut part, &matcher.words(word), &mut grams);
+        }
+        for gram in &grams {
+            gram.take(&mut used);
+        }
+        matcher.merge(&mut used, &taken, &mut clipped);
+        grams.append(&mut below);
+        (part, grams, used)
+    }
+
+    proptest! {
+        #[test]
+        fn a_text_from_the_inside_is_the_text_from_the_left(
+            references in prop::collection::vec(prop::collection::vec("[a-c]", 0..9), 1..3),
+            words in prop::collection::vec("[a-d]", 0..12),
+            cuts in prop::collection::vec(0usize..500, 0..4),
+            order in 1usize..6,
+        ) {
+            let lines: Vec<String> = references.iter().map(|r| r.join(" ")).collect();
+            let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+            let matcher = Bleu { order, ..Bleu::default() }.matcher(&lines);
+            let (plain, grams, used) = joined(&matcher, &words, false, &[]);
+            let (part, inside, taken) = joined(&matcher, &words, false, &cuts);
+            prop_assert_eq!(counts(order, &inside), counts(order, &grams));
+            prop_assert_eq!(&taken, &used);
+            prop_assert_eq!(part.right, plain.right);
+            // What is known of a text depends on the text alone.
+            let (inner, ..) = joined(&matcher, &words, true, &cuts);
+            prop_assert_eq!(inner, joined(&matcher, &words, true, &[]).0);
         }
     }
 

@@ -1,6 +1,7 @@
 //! Reading sentence pairs and their links, line by line from three files, in chunks that are worked on in parallel.
 
 use super::{Options, Report};
+use crate::gap;
 use dragoman_base::io::Lines;
 use dragoman_base::{Error, Names, Result, words};
 use std::ops::Range;
@@ -12,6 +13,8 @@ pub struct Chunk {
     pub target: Vec<u32>,
     /// Source and target position, in order and without repetition within a pair.
     pub links: Vec<[u16; 2]>,
+    /// The source words by their ids in the input that rules are extracted for, if there is one.
+    pub asked: Vec<u32>,
     pub pairs: Vec<Pair>,
 }
 
@@ -29,13 +32,21 @@ pub struct Sentence<'a> {
     pub source: &'a [u32],
     pub target: &'a [u32],
     pub links: &'a [[u16; 2]],
+    /// The source words in the input that rules are extracted for; empty without one.
+    pub asked: &'a [u32],
 }
 
 impl Chunk {
     /// Sentence pair `pair` of this chunk.
     pub fn sentence(&self, pair: &Pair) -> Sentence<'_> {
         let Pair { source, target, links } = pair.clone();
-        Sentence { source: &self.source[source], target: &self.target[target], links: &self.links[links] }
+        let asked = self.asked.get(source.clone()).unwrap_or_default();
+        Sentence {
+            source: &self.source[source],
+            target: &self.target[target],
+            links: &self.links[links],
+            asked,
+        }
     }
 }
 
@@ -67,14 +78,15 @@ fn ends(lines: &Lines, others: &Lines) -> Error {
 impl Reader {
     /// Opens the three files of the options.
     pub fn open(options: &Options) -> Result<Self> {
+        let names = if options.gaps.is_some() { gap::vocabularies() } else { (Names::new(), Names::new()) };
         Ok(Self {
             source: Lines::open(&options.source)?,
             target: Lines::open(&options.target)?,
             links: Lines::open(&options.links)?,
             links_path: options.links.clone(),
             longest: options.longest.min(usize::from(u16::MAX)),
-            source_names: Names::new(),
-            target_names: Names::new(),
+            source_names: names.0,
+            target_names: names.1,
             report: Report::default(),
         })
     }
@@ -129,6 +141,23 @@ impl Reader {
         }
         Ok(true)
     }
+}
+
+/// One sentence pair alone, and its words, with gaps in front.
+pub fn one_pair(source: &str, target: &str, links: &str) -> Result<(Chunk, (Names, Names))> {
+    let (mut names, mut found, mut chunk) = (gap::vocabularies(), Vec::new(), Chunk::default());
+    parse(links, &mut found, "links", 1)?;
+    chunk.source.extend(words(source).map(|word| names.0.intern(word)));
+    chunk.target.extend(words(target).map(|word| names.1.intern(word)));
+    let longest = chunk.source.len().max(chunk.target.len());
+    if longest > usize::from(u16::MAX) {
+        return Err(Error::Invalid(format!("a sentence of {longest} words is too long")));
+    }
+    check(&found, (chunk.source.len(), chunk.target.len()), "links", 1)?;
+    chunk.links.extend(found.iter().map(|link| link.map(|position| position as u16)));
+    let (source, target, links) = (0..chunk.source.len(), 0..chunk.target.len(), 0..chunk.links.len());
+    chunk.pairs.push(Pair { source, target, links });
+    Ok((chunk, names))
 }
 
 fn position(text: &str) -> Option<u32> {

@@ -176,6 +176,11 @@ impl Blocks {
         }
     }
 
+    /// The phrase pairs within the limit whose source begins and ends with aligned words.
+    pub fn tight(&self) -> &[Span] {
+        &self.tight
+    }
+
     /// Calls `take` with every phrase pair within the limit.
     pub fn phrases(&self, length: usize, mut take: impl FnMut(Span)) {
         for &tight in &self.tight {

@@ -1,31 +1,35 @@
 //! The last pass: rules in order, with the totals of both phrases, get their scores and go to the table.
 
+use super::gaps::UNIT;
 use super::gather::Totals;
 use super::lexical::Lexicon;
-use super::score::{Counts, Estimator, orientations};
+use super::score::{Counts, Estimator, Scores, cdec, orientations};
 use super::significance::Test;
 use super::{Options, Report};
 use crate::code::{take_bytes, take_number, take_phrase, take_u32};
 use crate::import::reordering_columns;
 use crate::log;
-use crate::scratch::{Scratch, Spool};
 use crate::sort::Sorted;
 use crate::table::{Builder, Rule};
 use dragoman_base::Result;
+use dragoman_base::scratch::{Scratch, Spool};
 use rayon::prelude::*;
 use std::fs::File;
 use std::io::{BufReader, Read};
 
-/// The scores that every rule has.
-pub const COLUMNS: [&str; 6] = ["p(f|e)", "lex(f|e)", "p(e|f)", "lex(e|f)", "log count", "unique"];
 /// Rules after which a batch is scored and written.
 const BATCH: usize = 1 << 15;
+
+/// p(e|f) and p(f|e), as logarithms.
+type Rank = (f32, f32);
 
 /// A source phrase and its totals.
 struct Phrase {
     words: Vec<u32>,
-    count: u32,
-    rules: u32,
+    count: u64,
+    rules: u64,
+    /// Occurrences that rules with gaps came from, in units.
+    shares: u64,
     orientations: Vec<u32>,
     /// Sentences that have it, if that matters.
     sentences: Vec<u32>,
@@ -42,13 +46,14 @@ struct Entry {
 #[derive(Default)]
 struct Parsed {
     target: Vec<u32>,
-    count: u32,
+    count: u64,
+    seen: u64,
     links: [Vec<[u8; 2]>; 2],
     orientations: Vec<u32>,
     /// Rules with the same target phrase, sentences with it, its occurrences.
-    target_rules: u32,
+    target_rules: u64,
     target_sentences: u32,
-    target_count: u32,
+    target_count: u64,
     target_orientations: Vec<u32>,
 }
 
@@ -62,14 +67,15 @@ impl Parsed {
     fn read(&mut self, mut bytes: &[u8], width: usize) {
         take_phrase(&mut bytes, &mut self.target);
         self.count = take_number(&mut bytes);
+        self.seen = take_number(&mut bytes);
         self.links.iter_mut().for_each(|links| take_links(&mut bytes, links));
         let numbers = |bytes: &mut &[u8], into: &mut Vec<u32>| {
             into.clear();
-            into.extend((0..width).map(|_| take_number(bytes)));
+            into.extend((0..width).map(|_| take_number(bytes) as u32));
         };
         numbers(&mut bytes, &mut self.orientations);
         self.target_rules = take_number(&mut bytes);
-        self.target_sentences = take_number(&mut bytes);
+        self.target_sentences = take_number(&mut bytes) as u32;
         self.target_count = take_number(&mut bytes);
         numbers(&mut bytes, &mut self.target_orientations);
     }
@@ -87,6 +93,8 @@ pub struct Finisher<'a> {
     lexicon: &'a Lexicon,
     test: Option<&'a Test>,
     estimator: Estimator,
+    /// What one occurrence counts.
+    unit: f64,
     /// Orientation columns: six a model.
     width: usize,
     columns: Vec<String>,
@@ -101,7 +109,7 @@ struct Batch {
 
 fn columns(options: &Options) -> Vec<String> {
     let names = options.models.iter().map(|model| model.name());
-    let mut columns: Vec<String> = COLUMNS.map(str::to_owned).to_vec();
+    let mut columns: Vec<String> = options.scores.columns().iter().map(|&name| name.to_owned()).collect();
     columns.extend(names.clone().flat_map(reordering_columns));
     if options.orientation_counts {
         columns.extend(names.flat_map(reordering_columns).map(|column| format!("{column}.count")));
@@ -118,7 +126,8 @@ impl<'a> Finisher<'a> {
     ) -> Result<Self> {
         let estimator = Estimator::new(options.smoothing, totals)?;
         let width = 6 * options.models.len();
-        Ok(Self { options, totals, lexicon, test, estimator, width, columns: columns(options) })
+        let unit = options.counting().unit() as f64;
+        Ok(Self { options, totals, lexicon, test, estimator, unit, width, columns: columns(options) })
     }
 
     /// Reads the spool of rules beside the totals of their targets, and fills a table.
@@ -150,9 +159,9 @@ impl<'a> Finisher<'a> {
     fn phrase(&self, rest: &mut &[u8]) -> Phrase {
         let mut words = Vec::new();
         take_phrase(rest, &mut words);
-        let (count, rules) = (take_number(rest), take_number(rest));
-        let orientations = (0..self.width).map(|_| take_number(rest)).collect();
-        Phrase { words, count, rules, orientations, sentences: Vec::new() }
+        let (count, rules, shares) = (take_number(rest), take_number(rest), take_number(rest));
+        let orientations = (0..self.width).map(|_| take_number(rest) as u32).collect();
+        Phrase { words, count, rules, shares, orientations, sentences: Vec::new() }
     }
 
     /// Scores the rules of the batch in parallel; writes those that stay, in order.
@@ -163,19 +172,19 @@ impl<'a> Finisher<'a> {
         let (width, Batch { phrases, entries, bytes }) = (self.columns.len(), &*batch);
         let mut scores = vec![0f32; entries.len() * width];
         let work = scores.par_chunks_exact_mut(width).zip(entries.par_iter());
-        let passes: Vec<bool> = work
+        let judged: Vec<(bool, Rank)> = work
             .map_init(Parsed::default, |parsed, (row, entry)| {
                 parsed.read(&bytes[entry.from..entry.to], self.width);
-                self.score(&phrases[entry.phrase], parsed, row);
-                self.passes(&phrases[entry.phrase], parsed)
+                let rank = self.score(&phrases[entry.phrase], parsed, row);
+                (self.passes(&phrases[entry.phrase], parsed), rank)
             })
             .collect();
         let mut parsed = Parsed::default();
         let mut from = 0;
         for group in entries.chunk_by(|a, b| a.phrase == b.phrase) {
-            let mut kept: Vec<usize> = (from..from + group.len()).filter(|&i| passes[i]).collect();
+            let mut kept: Vec<usize> = (from..from + group.len()).filter(|&i| judged[i].0).collect();
             report.insignificant += (group.len() - kept.len()) as u64;
-            report.below_top += self.cut(&mut kept, &scores) as u64;
+            report.below_top += self.cut(&mut kept, |i| judged[i].1) as u64;
             from += group.len();
             for i in kept {
                 parsed.read(&bytes[entries[i].from..entries[i].to], self.width);
@@ -198,12 +207,10 @@ impl<'a> Finisher<'a> {
     }
 
     /// Keeps the rules with the best p(e|f), of equal ones those with the best p(f|e), then the first.
-    fn cut(&self, kept: &mut Vec<usize>, scores: &[f32]) -> usize {
+    fn cut(&self, kept: &mut Vec<usize>, rank: impl Fn(usize) -> Rank) -> usize {
         let Some(top) = self.options.top.filter(|&top| top < kept.len()) else { return 0 };
-        let width = self.columns.len();
-        let key = |i: usize| (scores[i * width + 2], scores[i * width]);
         kept.sort_by(|&a, &b| {
-            let (a, b) = (key(a), key(b));
+            let (a, b) = (rank(a), rank(b));
             b.0.total_cmp(&a.0).then(b.1.total_cmp(&a.1))
         });
         let cut = kept.len() - top;
@@ -212,23 +219,31 @@ impl<'a> Finisher<'a> {
         cut
     }
 
-    fn score(&self, phrase: &Phrase, rule: &Parsed, row: &mut [f32]) {
+    /// Fills the row of a rule; gives what it is ranked by.
+    fn score(&self, phrase: &Phrase, rule: &Parsed, row: &mut [f32]) -> Rank {
         let (source, target) = (&phrase.words, &rule.target);
         let counts = Counts {
-            rule: f64::from(rule.count),
-            source: f64::from(phrase.count),
-            target: f64::from(rule.target_count),
-            source_rules: f64::from(phrase.rules),
-            target_rules: f64::from(rule.target_rules),
+            rule: rule.count as f64 / self.unit,
+            source: phrase.count as f64 / self.unit,
+            target: rule.target_count as f64 / self.unit,
+            source_rules: phrase.rules as f64,
+            target_rules: rule.target_rules as f64,
         };
         let (forward, backward) = self.estimator.probabilities(&counts);
-        row[0] = log(backward);
+        let rank = (log(forward), log(backward));
+        if self.options.scores == Scores::Cdec {
+            let samples = phrase.shares as f64 / UNIT as f64;
+            let costs = self.lexicon.best_costs(source, target);
+            row.copy_from_slice(&cdec(rule.seen as f64, samples, costs));
+            return rank;
+        }
+        row[0] = rank.1;
         row[1] = log(self.lexicon.weigh_source(source, target, rule.inverse()));
-        row[2] = log(forward);
+        row[2] = rank.0;
         row[3] = log(self.lexicon.weigh_target(source, target, &rule.links[0]));
         row[4] = counts.rule.ln() as f32;
-        row[5] = if rule.count == 1 { 1.0 } else { 0.0 };
-        let (_, row) = row.split_at_mut(COLUMNS.len());
+        row[5] = if rule.seen == 1 { 1.0 } else { 0.0 };
+        let (_, row) = row.split_at_mut(self.options.scores.columns().len());
         let (probabilities, seen) = row.split_at_mut(self.width);
         for (side, row) in probabilities.chunks_exact_mut(3).enumerate() {
             let three = |counts: &[u32]| [0, 1, 2].map(|i| f64::from(counts[3 * side + i]));
@@ -238,6 +253,7 @@ impl<'a> Finisher<'a> {
             row.iter_mut().zip(found).for_each(|(value, p)| *value = log(p));
         }
         seen.iter_mut().zip(&rule.orientations).for_each(|(value, &count)| *value = count as f32);
+        rank
     }
 }
 

@@ -4,21 +4,51 @@
 //! totals of each source phrase; rules are numbered in this order and written to a spool. Rules sorted by (target,
 //! number) give the totals of each target phrase, and these, sorted by number, are read beside the spool.
 
-use crate::code::{phrase_length, put_number, put_phrase, take_number, take_phrase, take_u32};
-use crate::scratch::Spool;
+use super::gaps::{UNIT, share};
+use crate::code::{
+    has_first, phrase_length, put_alike, put_number, put_phrase, take_number, take_phrase, take_u32,
+};
+use crate::gap;
 use crate::sort::{Sorted, Sorter};
-use dragoman_base::{Error, Result};
+use dragoman_base::scratch::Spool;
+use dragoman_base::{Error, Result, hash};
+use rustc_hash::FxHashSet;
 
 /// Counts of counts that are kept, as in Moses.
 pub const COUNTS_OF_COUNTS: usize = 10;
+
+/// The number of a rule that was seen too few times to be kept.
+const DROPPED: u32 = u32::MAX;
+
+/// How occurrences are counted, and which rules are dropped.
+#[derive(Debug, Clone, Copy)]
+pub struct Counting {
+    /// Reordering models.
+    pub models: usize,
+    /// For rules with gaps, whether counts are shared out.
+    pub gaps: Option<bool>,
+    /// Occurrences that a rule with gaps must have.
+    pub least: u32,
+    /// Whether only some rules are counted, so that others will count for target sides.
+    pub filtered: bool,
+}
+
+impl Counting {
+    /// What one occurrence counts at most.
+    pub fn unit(self) -> u64 {
+        if self.gaps == Some(true) { UNIT } else { 1 }
+    }
+}
 
 /// What is known about all rules together.
 #[derive(Debug, Default, Clone)]
 pub struct Totals {
     /// Occurrences.
     pub tokens: u64,
-    /// Rules.
+    /// Rules that are kept.
     pub rules: u32,
+    /// Rules that were seen too few times.
+    pub rare: u64,
     /// Source phrases.
     pub phrases: u64,
     /// Rules that were seen once, twice, ...; the first number is for none.
@@ -28,13 +58,14 @@ pub struct Totals {
 }
 
 /// Writes the record of one occurrence. `links` have the source offset in the high half and the target offset in
-/// the low half of each byte; `orientations` has three bits for each side of each model.
+/// the low half of each byte. `last` is for phrases the orientation code, two bits for each side of each model, and for
+/// rules with gaps among how many the count is shared out.
 pub fn put_occurrence(
     bytes: &mut Vec<u8>,
     source: &[u32],
     target: &[u32],
     links: impl Iterator<Item = u8>,
-    orientations: u32,
+    last: u32,
 ) {
     let from = bytes.len();
     bytes.extend([0, 0]);
@@ -45,7 +76,7 @@ pub fn put_occurrence(
     bytes.push(0);
     bytes.extend(links);
     bytes[count] = (bytes.len() - count - 1) as u8;
-    bytes.extend((orientations as u16).to_be_bytes());
+    put_number(bytes, last);
     let length = (bytes.len() - from - 2) as u16;
     bytes[from..from + 2].copy_from_slice(&length.to_le_bytes());
 }
@@ -55,16 +86,21 @@ pub fn put_occurrence(
 struct Rule {
     /// Code of the target phrase.
     target: Vec<u8>,
-    count: u32,
+    /// In units.
+    count: u64,
+    /// Occurrences.
+    seen: u32,
+    /// Sum of shares; for rules with gaps.
+    shares: u64,
     orientations: Vec<u32>,
-    /// The links whose occurrences pass, and how many so far.
-    links: (Vec<u8>, u32),
+    /// The links whose occurrences pass, and their count so far.
+    links: (Vec<u8>, u64),
     /// The most frequent links, as Moses chooses them for p(target|source) and for p(source|target).
-    best: [(Vec<u8>, u32); 2],
+    best: [(Vec<u8>, u64); 2],
 }
 
 /// Links as Moses compares them: for each word of one side the words that it is linked to.
-fn by_side(links: &[u8], side: usize) -> Vec<u8> {
+pub fn by_side(links: &[u8], side: usize) -> Vec<u8> {
     let (own, other) = if side == 0 { (0, 4) } else { (4, 0) };
     let mut pairs: Vec<(u8, u8)> = links.iter().map(|l| (l >> own & 15, l >> other & 15)).collect();
     pairs.sort_unstable();
@@ -94,8 +130,11 @@ impl Rule {
         self.links.1 = 0;
     }
 
-    fn add(&mut self, rest: &[u8]) {
-        let (links, last) = rest[1..].split_at(rest.len() - 3);
+    fn add(&mut self, rest: &[u8], gaps: Option<bool>) {
+        let (links, mut last) = rest[1..].split_at(usize::from(rest[0]));
+        let last = take_number(&mut last) as u32;
+        let shares = if gaps.is_some() { share(last) } else { 0 };
+        let count = if gaps == Some(true) { shares } else { 1 };
         if self.links.1 > 0 && self.links.0 != links {
             self.settle();
         }
@@ -103,11 +142,12 @@ impl Rule {
             self.links.0.clear();
             self.links.0.extend_from_slice(links);
         }
-        self.links.1 += 1;
-        self.count += 1;
-        let code = u16::from_be_bytes([last[0], last[1]]);
+        self.links.1 += count;
+        self.count += count;
+        self.seen += 1;
+        self.shares += shares;
         for (side, counts) in self.orientations.chunks_exact_mut(3).enumerate() {
-            counts[usize::from(code >> (2 * side) & 3)] += 1;
+            counts[(last >> (2 * side) & 3) as usize] += 1;
         }
     }
 }
@@ -117,12 +157,33 @@ struct Gatherer {
     spool: Spool,
     by_target: Sorter,
     totals: Totals,
+    counting: Counting,
     width: usize,
     /// Code of the source phrase that passes.
     source: Vec<u8>,
     rules: Vec<Rule>,
     used: usize,
     record: Vec<u8>,
+    targets: Targets,
+}
+
+/// Hashes of target sides, whichever gap stands where.
+pub type Targets = FxHashSet<u64>;
+
+/// Appends the key of a target side: which gap stands where does not matter for how often it was seen, as in Moses.
+pub fn put_target(record: &mut Vec<u8>, target: &[u8], gaps: bool) {
+    put_alike(record, target, if gaps { gap::MOST as u32 } else { 0 });
+}
+
+/// Appends a record for the target side alone, of occurrences that are no rules of the table, behind its length.
+pub fn put_other(bytes: &mut Vec<u8>, key: &[u8], count: u64) {
+    let from = bytes.len();
+    bytes.extend([0, 0]);
+    bytes.extend_from_slice(key);
+    bytes.extend(DROPPED.to_be_bytes());
+    put_number(bytes, count);
+    let length = (bytes.len() - from - 2) as u16;
+    bytes[from..from + 2].copy_from_slice(&length.to_le_bytes());
 }
 
 impl Gatherer {
@@ -134,7 +195,7 @@ impl Gatherer {
         let rule = &mut self.rules[self.used - 1];
         rule.target.clear();
         rule.target.extend_from_slice(target);
-        rule.count = 0;
+        (rule.count, rule.seen, rule.shares) = (0, 0, 0);
         rule.orientations.clear();
         rule.orientations.resize(self.width, 0);
         rule.links.1 = 0;
@@ -149,36 +210,44 @@ impl Gatherer {
             return Ok(());
         }
         rules.iter_mut().for_each(Rule::settle);
-        let count: u32 = rules.iter().map(|rule| rule.count).sum();
+        let (gaps, unit) = (self.counting.gaps.is_some(), self.counting.unit());
+        // Phrases are always kept: there is no other rule for their words.
+        let least = if gaps && has_first(&self.source) { self.counting.least } else { 0 };
+        let rules = &self.rules[..self.used];
+        let sum = |of: fn(&Rule) -> u64| rules.iter().map(of).sum::<u64>();
         self.totals.phrases += 1;
-        self.totals.tokens += u64::from(count);
-        for (i, rule) in rules.iter().enumerate() {
-            self.record.clear();
-            self.record.push(u8::from(i == 0));
-            if i == 0 {
-                self.record.extend_from_slice(&self.source);
-                put_number(&mut self.record, count);
-                put_number(&mut self.record, rules.len() as u32);
-                for column in 0..self.width {
-                    put_number(&mut self.record, rules.iter().map(|rule| rule.orientations[column]).sum());
+        self.totals.tokens += sum(|rule| u64::from(rule.seen));
+        let mut first = true;
+        for rule in rules {
+            let kept = rule.seen >= least;
+            if kept {
+                self.record.clear();
+                self.record.push(u8::from(first));
+                if first {
+                    self.record.extend_from_slice(&self.source);
+                    put_number(&mut self.record, sum(|rule| rule.count));
+                    put_number(&mut self.record, rules.len() as u64);
+                    put_number(&mut self.record, sum(|rule| rule.shares));
+                    for column in 0..self.width {
+                        let all: u32 = rules.iter().map(|rule| rule.orientations[column]).sum();
+                        put_number(&mut self.record, all);
+                    }
                 }
+                rule.put(&mut self.record);
+                self.spool.write(&(self.record.len() as u32).to_le_bytes())?;
+                self.spool.write(&self.record)?;
+                first = false;
             }
-            self.record.extend_from_slice(&rule.target);
-            put_number(&mut self.record, rule.count);
-            let best = &rule.best;
-            put_links(&mut self.record, &best[0].0);
-            put_links(&mut self.record, if best[0].0 == best[1].0 { &[] } else { &best[1].0 });
-            rule.orientations.iter().for_each(|&n| put_number(&mut self.record, n));
-            self.spool.write(&(self.record.len() as u32).to_le_bytes())?;
-            self.spool.write(&self.record)?;
-
             self.record.clear();
-            self.record.extend_from_slice(&rule.target);
-            self.record.extend(self.totals.rules.to_be_bytes());
+            put_target(&mut self.record, &rule.target, gaps);
+            if self.counting.filtered {
+                self.targets.insert(hash::text(&self.record));
+            }
+            self.record.extend(if kept { self.totals.rules } else { DROPPED }.to_be_bytes());
             put_number(&mut self.record, rule.count);
             rule.orientations.iter().for_each(|&n| put_number(&mut self.record, n));
             self.by_target.push(&self.record)?;
-            self.totals.count(rule)?;
+            self.totals.count(rule, kept, unit)?;
         }
         self.used = 0;
         Ok(())
@@ -186,14 +255,36 @@ impl Gatherer {
 }
 
 impl Totals {
-    fn count(&mut self, rule: &Rule) -> Result<()> {
-        let full = || Error::Invalid("more than 2^32 rules; extract shorter phrases".to_owned());
-        self.rules = self.rules.checked_add(1).ok_or_else(full)?;
-        if let Some(count) = self.counts.get_mut(rule.count as usize) {
+    /// All rules, those that were dropped included.
+    pub fn all(&self) -> u64 {
+        u64::from(self.rules) + self.rare
+    }
+
+    fn count(&mut self, rule: &Rule, kept: bool, unit: u64) -> Result<()> {
+        let full = || Error::Invalid("more than 2^32 rules; extract shorter ones".to_owned());
+        if kept {
+            self.rules = self.rules.checked_add(1).filter(|&n| n < DROPPED).ok_or_else(full)?;
+        } else {
+            self.rare += 1;
+        }
+        if let Some(count) = self.counts.get_mut(rule.count.div_ceil(unit) as usize) {
             *count += 1;
         }
         self.orientations.iter_mut().zip(&rule.orientations).for_each(|(sum, &n)| *sum += u64::from(n));
         Ok(())
+    }
+}
+
+impl Rule {
+    /// Appends what the last pass has to know.
+    fn put(&self, record: &mut Vec<u8>) {
+        record.extend_from_slice(&self.target);
+        put_number(record, self.count);
+        put_number(record, self.seen);
+        let best = &self.best;
+        put_links(record, &best[0].0);
+        put_links(record, if best[0].0 == best[1].0 { &[] } else { &best[1].0 });
+        self.orientations.iter().for_each(|&n| put_number(record, n));
     }
 }
 
@@ -202,17 +293,20 @@ fn put_links(bytes: &mut Vec<u8>, links: &[u8]) {
     bytes.extend_from_slice(links);
 }
 
-/// Gathers sorted occurrences to rules: a spool of rules, and the rules by target phrase.
+/// Gathers sorted occurrences to rules: a spool of rules, the rules by target phrase and, if there will be more, which
+/// targets there are.
 pub fn gather(
     mut sorted: Sorted,
-    models: usize,
+    counting: Counting,
     spool: Spool,
     by_target: Sorter,
-) -> Result<(Totals, Spool, Sorted)> {
-    let width = 6 * models;
+) -> Result<(Totals, Spool, Sorter, Targets)> {
+    let width = 6 * counting.models;
     let totals = Totals { orientations: vec![0; width], ..Totals::default() };
     let (source, rules, record) = (Vec::new(), Vec::new(), Vec::new());
-    let mut gatherer = Gatherer { spool, by_target, totals, width, source, rules, used: 0, record };
+    let targets = Targets::default();
+    let mut gatherer =
+        Gatherer { spool, by_target, totals, counting, width, source, rules, used: 0, record, targets };
     while let Some(record) = sorted.next()? {
         let first = phrase_length(record);
         let both = first + phrase_length(&record[first..]);
@@ -224,11 +318,11 @@ pub fn gather(
         let target = &record[first..both];
         let same = gatherer.used > 0 && gatherer.rules[gatherer.used - 1].target == target;
         let rule = if same { &mut gatherer.rules[gatherer.used - 1] } else { gatherer.rule(target) };
-        rule.add(&record[both..]);
+        rule.add(&record[both..], counting.gaps);
     }
     gatherer.flush()?;
     drop(sorted);
-    Ok((gatherer.totals, gatherer.spool, gatherer.by_target.finish()?))
+    Ok((gatherer.totals, gatherer.spool, gatherer.by_target, gatherer.targets))
 }
 
 /// Gives each rule the totals of its target phrase: count, number of rules, orientation counts, and what `extra`
@@ -242,16 +336,16 @@ pub fn join_targets(
     let mut target = Vec::new();
     let (mut rules, mut sums) = (Vec::new(), vec![0; 6 * models + 1]);
     let (mut words, mut record) = (Vec::new(), Vec::new());
-    let mut flush = |target: &[u8], rules: &mut Vec<u32>, sums: &mut Vec<u32>| -> Result<()> {
+    let mut flush = |target: &[u8], rules: &mut Vec<u32>, sums: &mut Vec<u64>| -> Result<()> {
         if rules.is_empty() {
             return Ok(());
         }
         take_phrase(&mut &*target, &mut words);
         let extra = extra(&words);
-        for rule in rules.iter() {
+        for rule in rules.iter().filter(|&&rule| rule != DROPPED) {
             record.clear();
             record.extend(rule.to_be_bytes());
-            put_number(&mut record, rules.len() as u32);
+            put_number(&mut record, rules.len() as u64);
             put_number(&mut record, extra);
             for &sum in sums.iter() {
                 put_number(&mut record, sum);

@@ -9,6 +9,9 @@ use rustc_hash::FxHashMap;
 /// The word that unaligned words are linked to.
 const NULL: u32 = u32::MAX;
 
+/// cdec's cost of a word without any translation.
+const MOST_COST: f64 = 99.0;
+
 /// How often words are linked.
 #[derive(Debug, Default)]
 pub struct Lexicon {
@@ -17,6 +20,8 @@ pub struct Lexicon {
     target: Vec<u64>,
     /// Unaligned target words and unaligned source words.
     null: [u64; 2],
+    /// Symbols of source and target with smaller ids are gaps, which weigh nothing.
+    gaps: (u32, u32),
 }
 
 fn count(counts: &mut Vec<u64>, word: u32) {
@@ -28,6 +33,11 @@ fn count(counts: &mut Vec<u64>, word: u32) {
 }
 
 impl Lexicon {
+    /// An empty lexicon; the first ids of source and target are those of gaps.
+    pub fn new(gaps: (u32, u32)) -> Self {
+        Self { gaps, ..Self::default() }
+    }
+
     fn link(&mut self, source: u32, target: u32) {
         *self.pairs.entry((source, target)).or_default() += 1;
         match source {
@@ -77,7 +87,8 @@ impl Lexicon {
 
     /// Lexical weight of the target phrase given the source phrase: for each target word the mean over its links.
     pub fn weigh_target(&self, source: &[u32], target: &[u32], links: &[[u8; 2]]) -> f64 {
-        let each = target.iter().enumerate().map(|(j, &word)| {
+        let words = target.iter().enumerate().filter(|(_, word)| **word >= self.gaps.1);
+        let each = words.map(|(j, &word)| {
             let linked = links.iter().filter(|link| usize::from(link[1]) == j);
             let (sum, count) = linked
                 .fold((0.0, 0.0), |(s, n), l| (s + self.forward(source[usize::from(l[0])], word), n + 1.0));
@@ -88,13 +99,43 @@ impl Lexicon {
 
     /// Lexical weight of the source phrase given the target phrase.
     pub fn weigh_source(&self, source: &[u32], target: &[u32], links: &[[u8; 2]]) -> f64 {
-        let each = source.iter().enumerate().map(|(i, &word)| {
+        let words = source.iter().enumerate().filter(|(_, word)| **word >= self.gaps.0);
+        let each = words.map(|(i, &word)| {
             let linked = links.iter().filter(|link| usize::from(link[0]) == i);
             let (sum, count) = linked
                 .fold((0.0, 0.0), |(s, n), l| (s + self.backward(word, target[usize::from(l[1])]), n + 1.0));
             if count == 0.0 { self.backward(word, NULL) } else { sum / count }
         });
         each.product()
+    }
+
+    /// cdec's lexical costs, of the source given the target and of the target given the source: for each word the best
+    /// translation, the null word among them; negative decimal logarithms.
+    pub fn best_costs(&self, source: &[u32], target: &[u32]) -> (f64, f64) {
+        let words = |side: &[u32], gaps: u32| -> Vec<u32> {
+            side.iter().copied().filter(|word| *word >= gaps).chain([NULL]).collect()
+        };
+        let (source, target) = (words(source, self.gaps.0), words(target, self.gaps.1));
+        let cost = |best: f64| if best > 0.0 { -best.log10() } else { MOST_COST };
+        let of_source = source[..source.len() - 1].iter().map(|&word| {
+            cost(
+                target
+                    .iter()
+                    .map(|&given| self.backward(word, given))
+                    .filter(|p| p.is_finite())
+                    .fold(0.0, f64::max),
+            )
+        });
+        let of_target = target[..target.len() - 1].iter().map(|&word| {
+            cost(
+                source
+                    .iter()
+                    .map(|&given| self.forward(given, word))
+                    .filter(|p| p.is_finite())
+                    .fold(0.0, f64::max),
+            )
+        });
+        (of_source.sum(), of_target.sum())
     }
 
     /// Writes Moses' two files: `<prefix>.f2e` with lines `target source p(target|source)`, and `<prefix>.e2f` with

@@ -1,29 +1,35 @@
 //! Phrase pairs, their scores and their reordering models from a word-aligned bitext, in bounded memory.
 //!
-//! Text and links ([`bitext`]) -> phrase pairs and orientations of each sentence pair ([`blocks`]) -> counts
-//! ([`gather`]) -> scores ([`score`], [`lexical`], [`significance`]) -> a table ([`finish`]). The result is the same
+//! Text and links ([`bitext`]) -> phrase pairs and orientations of each sentence pair ([`blocks`]), or rules with gaps
+//! ([`gaps`]) -> counts ([`gather`]) -> scores ([`score`], [`lexical`], [`significance`]) -> a table ([`finish`]). The result is the same
 //! to the last byte whatever the memory and the number of threads.
 
 mod bitext;
 mod blocks;
+mod filter;
 mod finish;
+mod gaps;
 mod gather;
 mod lexical;
+mod passes;
+mod sampled;
 mod score;
 mod significance;
 
 pub use blocks::{Model, Orientation};
-pub use score::{ReorderingSmoothing, Smoothing, orientations};
+pub use gaps::Limits;
+pub use sampled::{Grammar, Index, Sampling};
+pub use score::{ReorderingSmoothing, Scores, Smoothing, orientations};
 pub use significance::Threshold;
 
-use crate::scratch::{Scratch, Spool};
-use crate::sort::{Sorted, Sorter};
-use bitext::{Chunk, Reader, Sentence};
-use blocks::{Blocks, Shape};
-use dragoman_base::{Error, Result};
-use lexical::Lexicon;
-use rayon::prelude::*;
-use significance::{Corpus, Test};
+use crate::gap;
+use crate::sort::Sorter;
+use dragoman_base::scratch::{Scratch, Spool};
+use dragoman_base::{Error, Names, Result};
+use filter::Filter;
+use gaps::{Cutter, Written};
+use gather::Counting;
+use significance::Test;
 use std::path::PathBuf;
 
 /// The longest phrase that can be extracted.
@@ -44,8 +50,16 @@ pub struct Options {
     pub out: PathBuf,
     /// Meta-data of the table, as JSON.
     pub meta: String,
-    /// Words of the longest phrase on either side.
+    /// Words of the longest phrase on either side, where there are no gaps.
     pub length: usize,
+    /// Rules with gaps, for the hierarchical system; without reordering models.
+    pub gaps: Option<Limits>,
+    /// Rules with gaps must have been seen so many times.
+    pub least: u32,
+    /// Which scores rules with gaps have.
+    pub scores: Scores,
+    /// Texts that the rules with gaps are for: only those that some line can match. Empty for all.
+    pub filter: Vec<String>,
     /// Words of the longest sentence that is used.
     pub longest: usize,
     /// Reordering models.
@@ -67,6 +81,13 @@ pub struct Options {
     pub lexical: Option<(String, String)>,
     /// Bytes that sorting may use; words, word translations and a significance test come on top.
     pub memory: usize,
+}
+
+impl Options {
+    fn counting(&self) -> Counting {
+        let gaps = self.gaps.as_ref().map(|limits| limits.fractional);
+        Counting { models: self.models.len(), gaps, least: self.least, filtered: !self.filter.is_empty() }
+    }
 }
 
 /// What extraction saw and did.
@@ -94,6 +115,8 @@ pub struct Report {
     pub insignificant: u64,
     /// Rules that were not among the best of their source phrase.
     pub below_top: u64,
+    /// Rules with gaps that were seen too few times.
+    pub rare: u64,
 }
 
 fn check(options: &Options) -> Result<()> {
@@ -116,92 +139,80 @@ fn check(options: &Options) -> Result<()> {
     {
         return bad(format!("expected a significance threshold of at least 0, found {value}"));
     }
+    if let Some(limits) = &options.gaps {
+        check_gaps(options, limits)?;
+    } else if !options.filter.is_empty() {
+        return bad("extraction for a given input is for rules with gaps".to_owned());
+    }
     let repeated = (1..options.models.len()).any(|i| options.models[..i].contains(&options.models[i]));
     if repeated { bad("a reordering model was named twice".to_owned()) } else { Ok(()) }
 }
 
-/// Adds the records of all phrase pairs of a sentence pair.
-fn occurrences(sentence: Sentence<'_>, shape: &Shape, blocks: &mut Blocks, bytes: &mut Vec<u8>) {
-    if sentence.links.is_empty() {
-        return;
+fn check_gaps(options: &Options, limits: &Limits) -> Result<()> {
+    let bad = |message: String| Err(Error::Invalid(message));
+    if !(1..=MAX_PHRASE).contains(&limits.span) {
+        return bad(format!("expected rules that span 1 to {MAX_PHRASE} words, found {}", limits.span));
     }
-    blocks.load(sentence, shape);
-    blocks.phrases(shape.length, |span| {
-        let (source, target) = (span.source, span.target);
-        let mut code = 0;
-        for (i, &model) in shape.models.iter().enumerate() {
-            for (side, orientation) in blocks.orient(span, model, shape.moses).into_iter().enumerate() {
-                code |= (orientation as u32) << (4 * i + 2 * side);
-            }
-        }
-        let links = &sentence.links[blocks.starts[source.0]..blocks.starts[source.1 + 1]];
-        let links = links.iter().map(|&[i, j]| ((i - source.0 as u16) << 4 | (j - target.0 as u16)) as u8);
-        let words = (&sentence.source[source.0..=source.1], &sentence.target[target.0..=target.1]);
-        gather::put_occurrence(bytes, words.0, words.1, links, code);
-    });
-}
-
-/// What reading leaves behind besides the occurrences.
-struct Read {
-    reader: Reader,
-    lexicon: Lexicon,
-    corpora: Option<(Corpus, Corpus)>,
-}
-
-impl Read {
-    /// Counts what has to be counted in order, and reads on.
-    fn next(&mut self, chunk: Option<&Chunk>) -> Result<Option<Chunk>> {
-        for sentence in chunk.iter().flat_map(|chunk| chunk.pairs.iter().map(|pair| chunk.sentence(pair))) {
-            self.lexicon.add(sentence);
-            if let Some((source, target)) = &mut self.corpora {
-                source.push(sentence.source)?;
-                target.push(sentence.target)?;
-            }
-        }
-        self.reader.chunk()
-    }
-}
-
-/// Sentence pairs that one task extracts from.
-const BLOCK: usize = 256;
-
-/// Reads the files; phrase pairs go to the sorter. The next chunk is read while phrases come out of this one.
-fn read(options: &Options, mut sorter: Sorter) -> Result<(Read, Sorted)> {
-    let shape = Shape { length: options.length, models: options.models.clone(), moses: options.moses_next };
-    let corpora = options.significance.map(|_| (Corpus::default(), Corpus::default()));
-    let mut read = Read { reader: Reader::open(options)?, lexicon: Lexicon::default(), corpora };
-    let mut current = read.next(None)?;
-    while let Some(chunk) = current {
-        let work = |pairs: &[bitext::Pair]| {
-            let (mut blocks, mut bytes) = (Blocks::default(), Vec::new());
-            for pair in pairs {
-                occurrences(chunk.sentence(pair), &shape, &mut blocks, &mut bytes);
-            }
-            bytes
-        };
-        let (next, found) = rayon::join(
-            || read.next(Some(&chunk)),
-            || chunk.pairs.par_chunks(BLOCK).map(work).collect::<Vec<Vec<u8>>>(),
+    if limits.symbols == 0 || limits.gap.0 == 0 || limits.gap.1 == 0 || limits.gaps > gap::MOST {
+        return bad(
+            "expected at least one symbol, gaps of at least one word, and at most two gaps".to_owned()
         );
-        found.iter().try_for_each(|bytes| sorter.push_all(bytes))?;
-        current = next?;
     }
-    Ok((read, sorter.finish()?))
+    if options.significance.is_some() || !options.models.is_empty() {
+        return bad("rules with gaps have no reordering models and no significance test".to_owned());
+    }
+    if options.scores == Scores::Cdec && (limits.fractional || options.smoothing != Smoothing::None) {
+        return bad("cdec's scores are made of whole counts, without smoothing".to_owned());
+    }
+    if !options.filter.is_empty() && options.smoothing != Smoothing::None {
+        return bad(
+            "smoothing needs the counts of all rules, and a filter leaves most of them out".to_owned()
+        );
+    }
+    Ok(())
+}
+
+/// A rule of one sentence pair: source, target and links, and its count.
+pub type PairRule = (Vec<String>, Vec<String>, Vec<[u8; 2]>, f64);
+
+/// The rules with gaps of one sentence pair, each occurrence with its count, as [`extract`] counts it.
+pub fn rules_of_pair(source: &str, target: &str, links: &str, limits: &Limits) -> Result<Vec<PairRule>> {
+    let (chunk, names) = bitext::one_pair(source, target, links)?;
+    let sentence = chunk.sentence(&chunk.pairs[0]);
+    let (mut cutter, mut written) = (Cutter::default(), Written::default());
+    let (found, starts) = cutter.rules(sentence, limits);
+    let mut rules = Vec::new();
+    for each in found {
+        written.set(sentence, each, starts);
+        let text = |names: &Names, ids: &[u32]| ids.iter().map(|&id| names.name(id).to_owned()).collect();
+        let count = if limits.fractional { 1.0 / f64::from(each.shared) } else { 1.0 };
+        let links = written.links.iter().map(|link| [link >> 4, link & 15]).collect();
+        rules.push((text(&names.0, &written.source), text(&names.1, &written.target), links, count));
+    }
+    Ok(rules)
 }
 
 /// Extracts rules and writes the table.
 pub fn extract(options: &Options) -> Result<Report> {
     check(options)?;
     let scratch = Scratch::beside(&options.out);
-    let models = options.models.len();
-    let (read, sorted) = read(options, Sorter::new(&scratch, options.memory / 2))?;
+    let (models, counting) = (options.models.len(), options.counting());
+    let filter = Filter::for_rules(options)?;
+    let sorter = Sorter::new(&scratch, options.memory / 2);
+    let (read, sorted) = passes::first(options, filter.as_ref(), sorter)?;
     let reader = read.reader;
     let mut report = reader.report.clone();
     if let Some((prefix, ending)) = &options.lexical {
         read.lexicon.write(prefix, ending, &reader.source_names, &reader.target_names)?;
     }
     let by_target = Sorter::new(&scratch, options.memory / 4);
-    let (totals, spool, by_target) = gather::gather(sorted, models, Spool::new(&scratch)?, by_target)?;
+    let (totals, spool, mut by_target, targets) =
+        gather::gather(sorted, counting, Spool::new(&scratch)?, by_target)?;
+    if let (Some(filter), Some(limits)) = (&filter, &options.gaps) {
+        passes::second(options, (limits, filter, &targets), &mut by_target)?;
+    }
+    drop(targets);
+    let by_target = by_target.finish()?;
     let test = match (options.significance, read.corpora) {
         (Some(threshold), Some((source, target))) => {
             Some(Test::new(source, target, options.length, threshold))
@@ -212,7 +223,7 @@ pub fn extract(options: &Options) -> Result<Report> {
     let by_rule = Sorter::new(&scratch, options.memory / 4);
     let by_rule = gather::join_targets(by_target, models, by_rule, seen)?;
     report.tokens = totals.tokens;
-    report.extracted = u64::from(totals.rules);
+    (report.extracted, report.rare) = (totals.all(), totals.rare);
     report.phrases = totals.phrases;
     let finisher = finish::Finisher::new(options, &totals, &read.lexicon, test.as_ref())?;
     let builder = finisher.run(spool, by_rule, &mut report)?;

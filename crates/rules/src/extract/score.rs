@@ -23,6 +23,50 @@ pub enum ReorderingSmoothing {
     Constant(f64),
 }
 
+/// Which scores a rule with gaps has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Scores {
+    /// Those of phrases: Moses' four, the log count, whether the rule was seen once.
+    #[default]
+    Moses,
+    /// cdec's seven.
+    Cdec,
+}
+
+impl Scores {
+    /// Names of the columns.
+    pub fn columns(self) -> &'static [&'static str] {
+        match self {
+            Self::Moses => &["p(f|e)", "lex(f|e)", "p(e|f)", "lex(e|f)", "log count", "unique"],
+            Self::Cdec => &[
+                "EgivenFCoherent",
+                "SampleCountF",
+                "CountEF",
+                "MaxLexFgivenE",
+                "MaxLexEgivenF",
+                "IsSingletonF",
+                "IsSingletonFE",
+            ],
+        }
+    }
+}
+
+/// cdec's seven scores, decimal logarithms: of a rule that was seen `seen` times in `samples` occurrences of its source
+/// side, with the lexical costs of the source and of the target.
+pub fn cdec(seen: f64, samples: f64, costs: (f64, f64)) -> [f32; 7] {
+    let is = |once: bool| f64::from(u8::from(once));
+    let scores = [
+        -(seen / samples).log10(),
+        (1.0 + samples).log10(),
+        (1.0 + seen).log10(),
+        costs.0,
+        costs.1,
+        is((samples - 1.0).abs() < 1e-6),
+        is(seen == 1.0),
+    ];
+    scores.map(|score| score as f32)
+}
+
 /// Counts of one rule and of its two phrases.
 #[derive(Debug, Clone, Copy)]
 pub struct Counts {
@@ -63,7 +107,7 @@ impl Estimator {
                 let discount = |k: usize| k as f64 - (k + 1) as f64 * y * n[k + 1] / n[k];
                 // Not more than nine tenths of the last unit, as Moses limits them.
                 let limited = [1, 2, 3].map(|k| discount(k).min(k as f64 - 0.1));
-                Ok(Self::KneserNey(limited, f64::from(totals.rules)))
+                Ok(Self::KneserNey(limited, totals.all() as f64))
             }
             Smoothing::GoodTuring => {
                 let mut factors = vec![0.01];
@@ -89,8 +133,9 @@ impl Estimator {
                 ((rule - discount + shared) / source, (rule - discount + shared) / target)
             }
             Self::GoodTuring(factors) => {
-                let known = (rule as usize) + 1 < factors.len();
-                let adjusted = if known { rule * factors[rule as usize] } else { rule };
+                // Counts of rules with gaps may be fractions; Moses rounds them up.
+                let count = rule.ceil() as usize;
+                let adjusted = if count + 1 < factors.len() { rule * factors[count] } else { rule };
                 (adjusted / source, adjusted / target)
             }
         }

@@ -47,12 +47,29 @@ impl Corpus {
         self.suffixes = suffixes;
     }
 
-    fn sentence_of(&self, at: u32) -> usize {
+    /// The sentence of a word.
+    pub fn sentence_of(&self, at: u32) -> usize {
         self.starts.partition_point(|&start| start <= at) - 1
     }
 
     fn sentence(&self, index: usize) -> &[u32] {
         &self.words[self.starts[index] as usize..self.starts[index + 1] as usize]
+    }
+
+    /// The first word of a sentence.
+    pub fn start(&self, sentence: usize) -> u32 {
+        self.starts[sentence]
+    }
+
+    /// The words of a sentence.
+    pub fn words_of(&self, sentence: usize) -> &[u32] {
+        let words = self.sentence(sentence);
+        &words[..words.len() - 1]
+    }
+
+    /// Where a phrase begins, by no order that matters.
+    pub fn positions(&self, phrase: &[u32]) -> &[u32] {
+        &self.suffixes[self.find(phrase)]
     }
 
     /// Where a phrase begins, as a range of the suffix array.

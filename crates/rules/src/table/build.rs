@@ -1,10 +1,10 @@
 //! Writing a table: rules arrive sorted by source phrase and go to temporary files, section by section.
 
 use super::file::{ALIGN, Hasher, head};
-use super::{MAX_LENGTH, NONE, Record, SECTIONS, vocabulary};
-use crate::scratch::{Scratch, Spool};
+use super::{MAX_LENGTH, NONE, Record, SECTIONS};
 use dragoman_base::io::Output;
-use dragoman_base::{Error, Result, Texts};
+use dragoman_base::scratch::{Scratch, Spool};
+use dragoman_base::{Error, Result, Texts, vocabulary};
 use std::path::Path;
 
 /// One rule on its way into a table.

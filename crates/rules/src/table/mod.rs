@@ -6,15 +6,14 @@
 
 mod build;
 mod file;
-mod vocabulary;
 
 pub use build::{Builder, Rule};
 
+use dragoman_base::vocabulary::Vocabulary;
 use dragoman_base::{Error, Result};
 use file::{Head, content_hash, damaged};
 use std::ops::Range;
 use std::path::Path;
-use vocabulary::Vocabulary;
 
 #[cfg(target_endian = "big")]
 compile_error!("rule tables are mapped as they are: least significant byte first");
@@ -46,6 +45,9 @@ enum Section {
 }
 
 const SECTIONS: usize = Section::Scores as usize + 1;
+/// The sections of the source words, and those of the target words.
+const SOURCE: [Section; 3] = [Section::SourceText, Section::SourceStarts, Section::SourceSlots];
+const TARGET: [Section; 3] = [Section::TargetText, Section::TargetStarts, Section::TargetSlots];
 
 /// A node in the file: its word, its first child, its first rule, how many rules it has.
 type Record = [u32; 4];
@@ -53,6 +55,18 @@ type Record = [u32; 4];
 /// A source phrase in the trie.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Node(u32);
+
+impl Node {
+    /// A node of a source of rules, which numbers its own.
+    pub(crate) fn new(number: u32) -> Self {
+        Self(number)
+    }
+
+    /// The number of a node.
+    pub(crate) fn number(self) -> usize {
+        self.0 as usize
+    }
+}
 
 /// An open rule table. Threads and processes share the mapped pages.
 #[derive(Debug)]
@@ -116,8 +130,8 @@ impl Table {
             && sized(Section::Scores, 4, self.head.rules.saturating_mul(self.width))
             && self.head.rules < NONE as usize
             && self.head.longest <= MAX_LENGTH
-            && self.source().fits()
-            && self.target_vocabulary().fits()
+            && self.words(SOURCE).is_some()
+            && self.words(TARGET).is_some()
     }
 
     fn bytes(&self, section: Section) -> &[u8] {
@@ -131,14 +145,16 @@ impl Table {
         unsafe { std::slice::from_raw_parts(bytes.as_ptr().cast::<T>(), bytes.len() / size_of::<T>()) }
     }
 
+    fn words(&self, sections: [Section; 3]) -> Option<Vocabulary<'_>> {
+        Vocabulary::new(sections.map(|section| self.bytes(section)))
+    }
+
     fn source(&self) -> Vocabulary<'_> {
-        let (text, starts) = (self.bytes(Section::SourceText), self.slice(Section::SourceStarts));
-        Vocabulary { text, starts, slots: self.slice(Section::SourceSlots) }
+        self.words(SOURCE).unwrap_or_default()
     }
 
     fn target_vocabulary(&self) -> Vocabulary<'_> {
-        let (text, starts) = (self.bytes(Section::TargetText), self.slice(Section::TargetStarts));
-        Vocabulary { text, starts, slots: self.slice(Section::TargetSlots) }
+        self.words(TARGET).unwrap_or_default()
     }
 
     /// Names of the score columns.
@@ -224,6 +240,11 @@ impl Table {
         let bounds = nodes.get(at).zip(nodes.get(at + 1)).map_or((0, 0), |(this, next)| (this[1], next[1]));
         let (from, to) = (bounds.0 as usize, (bounds.1 as usize).min(nodes.len() - 1));
         if from > at { from..to.max(from) } else { 0..0 }
+    }
+
+    /// Whether any source phrase goes on after that of `node`.
+    pub fn goes_on(&self, node: Node) -> bool {
+        node.0 == 0 || !self.children(node).is_empty()
     }
 
     /// The rules of the source phrase of `node`, by number.

@@ -105,29 +105,42 @@ impl Part {
         known: Option<Landmarks>,
     ) {
         let (winners, top) = envelope.find_from(slopes, scores, known);
-        let mut leftmost = winners[0];
-        let mut last = -FAR;
-        for pair in winners.windows(2) {
-            let (i, j) = (pair[0] as usize, pair[1] as usize);
-            // Rounding must not turn the order of a sentence's corners around.
-            let at = ((scores[i] - scores[j]) / (slopes[j] - slopes[i])).max(last);
-            if at >= FAR {
-                break;
-            }
-            if at <= -FAR {
-                leftmost = pair[1];
-                continue;
-            }
-            last = at;
-            self.switches.push(Switch { at: at + 0.0, from: first + pair[0], to: first + pair[1] });
-        }
+        let leftmost = switches(winners, slopes, scores, |at, from, to| {
+            self.switches.push(Switch { at, from: first + from, to: first + to });
+        });
         self.ends.push((first + top, first + leftmost));
     }
 }
 
+/// Calls `switch` with each corner of an envelope and the winners before and after it; gives the winner before the first.
+pub(super) fn switches(
+    winners: &[u32],
+    slopes: &[f64],
+    scores: &[f64],
+    mut switch: impl FnMut(f64, u32, u32),
+) -> u32 {
+    let mut leftmost = winners[0];
+    let mut last = -FAR;
+    for pair in winners.windows(2) {
+        let (i, j) = (pair[0] as usize, pair[1] as usize);
+        // Rounding must not turn the order of a sentence's corners around.
+        let at = ((scores[i] - scores[j]) / (slopes[j] - slopes[i])).max(last);
+        if at >= FAR {
+            break;
+        }
+        if at <= -FAR {
+            leftmost = pair[1];
+            continue;
+        }
+        last = at;
+        switch(at + 0.0, pair[0], pair[1]);
+    }
+    leftmost
+}
+
 /// Sorts the switches of all parts and walks over them from left to right. `known` holds the statistics at γ = 0
 /// of the sentences that the parts leave out plus those that they hold; without it, the parts hold all.
-fn sweep(parts: Vec<Part>, pool: Judged<'_>, known: Option<&[f64]>) -> Intervals {
+pub(super) fn sweep(parts: Vec<Part>, pool: Judged<'_>, known: Option<&[f64]>) -> Intervals {
     let mut sums = Sums::new(pool.width);
     if let Some(known) = known {
         sums.add(known, 1.0);

@@ -1,6 +1,6 @@
 //! MIRA: 1-best passive-aggressive updates with every choice of oracle and prediction (Eidelman 2012), and k-best batch
 //! MIRA (Cherry & Foster 2012). What oracle, prediction, loss and the unit of a gain are is said here once, and means
-//! the same on fixed lists ([`Run`]), with a decoder in the loop ([`Walk`]) and in lattices ([`crate::lattice`]).
+//! the same on fixed lists ([`Run`]), with a decoder in the loop ([`Walk`]) and in forests ([`crate::forest`]).
 
 mod choose;
 mod context;

@@ -1,4 +1,4 @@
-"""Oracle and prediction of one sentence from its lattice: a list of the few paths that online MIRA may want."""
+"""Oracle and prediction of one sentence from its forest: a list of the few paths that online MIRA may want."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dragoman.tuning.loops.forests import add, lattice_pool
+from dragoman.tuning.loops.forests import forest_pool
 from dragoman.tuning.state import padded
 from dragoman.types import F64, Candidates, Features, Forests, Hypotheses, Metric, Source, Texts, Weights
 
@@ -30,7 +30,7 @@ class Paths:
         assert isinstance(source, Forests)
         self.source, self.references, self.metric, self.tuner = source, references, metric, tuner
         self.level = metric.sentence_level()
-        lattice_pool(metric, [])  # tells a metric that cannot be searched for
+        forest_pool(metric, [])  # tells a metric that cannot be searched for
 
     def candidates(
         self, sentence: int, weights: Weights, others: F64 | None, unit: Callable[[F64], float], threads: int | None
@@ -39,11 +39,11 @@ class Paths:
 
         They are multiplied by `unit`, which is given the statistics of the 1-best translation.
         """
-        found = self.source.lattices([sentence], weights, self.tuner.density, threads)
-        names, references = found.features.names, [list(self.references[sentence])]
+        found = self.source.forests([sentence], weights, self.tuner.density, threads)
+        names, references = found.names, [list(self.references[sentence])]
         metric = self.level if others is None else self.metric
-        pool = lattice_pool(metric, references)
-        add(pool, 0, [0], found)
+        pool = forest_pool(metric, references)
+        pool.add(0, np.zeros(1, dtype=np.int64), found.native)
         values = padded(np.asarray(weights.values), len(names))
         base = np.zeros(metric.width) if others is None else others
         texts, starts, columns, rows = pool.seek(0, values, [], base, 0.0)

@@ -9,7 +9,7 @@ import numpy as np
 
 from dragoman.tuning.limits import Limits
 from dragoman.tuning.tuners.mert.regularise import Line, Plain, Regulariser
-from dragoman.tuning.tuners.mert.surface import Direction, Surface
+from dragoman.tuning.tuners.mert.surface import Direction, Gains
 from dragoman.types import F64
 
 __all__ = ["Climb", "Step"]
@@ -33,7 +33,7 @@ class Climb:
 
     def __init__(
         self,
-        surface: Surface,
+        surface: Gains,
         penalty: Regulariser,
         limits: Limits,
         start: F64,

@@ -15,7 +15,7 @@ from dragoman.errors import OptionError
 from dragoman.options import closest
 from dragoman.tuning.tuners.mert.climb import Climb, Step
 from dragoman.tuning.tuners.mert.expected import ExpectedGain
-from dragoman.tuning.tuners.mert.surface import Direction
+from dragoman.tuning.tuners.mert.surface import Direction, Surface
 from dragoman.types import F64
 
 __all__ = [
@@ -144,6 +144,7 @@ class Gradient:
             climb.refresh()
 
     def _pass(self, climb: Climb, end: int) -> bool:
+        assert isinstance(climb.surface, Surface)  # forests have no expected gain
         expected = ExpectedGain(climb.surface)
         mu, moved = self.mu_first, False
         while mu <= self.mu_last and climb.searches < end:

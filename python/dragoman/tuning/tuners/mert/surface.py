@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -12,10 +13,62 @@ from dragoman.tuning.packed import native_of
 from dragoman.tuning.pool import Pool
 from dragoman.types import F64, I64, Features, Metric
 
-__all__ = ["Direction", "Surface"]
+__all__ = ["Direction", "Gains", "Lines", "Surface"]
 
 Direction = int | F64
 """Where a line goes: along one feature, or along a vector."""
+
+
+class Lines(Protocol):
+    """What scores are summed over: the candidates of a pool, or the edges of forests."""
+
+    def total(self, scores: F64) -> F64:
+        """The corpus statistics of the best under some scores."""
+        ...
+
+    def advance(self, feature: int, scores: F64, gamma: float) -> None:
+        """Moves scores along a feature."""
+        ...
+
+    def spreads(self) -> F64:
+        """How far apart the values of each feature are."""
+        ...
+
+
+class Gains(Protocol):
+    """A corpus gain as a function of the weights, which a climb can search along lines: of lists, or of forests."""
+
+    @property
+    def lines(self) -> Lines:
+        """What it is made of."""
+        ...
+
+    @property
+    def quick(self) -> bool:
+        """Whether `best` is at hand."""
+        ...
+
+    def product(self, vector: F64) -> F64:
+        """`vector . h` of everything that has features."""
+        ...
+
+    def gains(self, totals: F64) -> F64:
+        """Corpus gains of rows of statistics."""
+        ...
+
+    def gain(self, weights: F64) -> float:
+        """The corpus gain at a point."""
+        ...
+
+    def search(self, scores: F64, total: F64, direction: Direction, slopes: F64 | None) -> tuple[F64, F64]:
+        """The corners of a line and the statistics of its intervals."""
+        ...
+
+    def best(
+        self, scores: F64, total: F64, features: Sequence[int], bounds: Sequence[tuple[float, float]], reach: float
+    ) -> list[tuple[float, float, F64 | None] | None]:
+        """The best point along each of some features."""
+        ...
 
 
 class Surface:

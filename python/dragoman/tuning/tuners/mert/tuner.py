@@ -20,7 +20,7 @@ from dragoman.tuning.state import State
 from dragoman.tuning.tuners.mert.climb import Climb
 from dragoman.tuning.tuners.mert.directions import Order, ascend, strategies
 from dragoman.tuning.tuners.mert.regularise import REGULARISERS, Regulariser
-from dragoman.tuning.tuners.mert.surface import Surface
+from dragoman.tuning.tuners.mert.surface import Gains, Surface
 from dragoman.types import F64, Names, Weights
 
 __all__ = ["Mert", "MertSession"]
@@ -159,7 +159,7 @@ class MertSession:
     def __init__(
         self,
         options: Mert,
-        surface: Surface,
+        surface: Gains,
         limits: Limits,
         seed: int,
         *,
