@@ -102,7 +102,7 @@ class Options:
     compound_links: tuple[str, ...] = option(
         LINKS, help="What may stand between the parts of a compound.", metavar="TEXT"
     )
-    compound_length: int = option(3, help="Fewest characters of a part of a compound.", min=1)
+    compound_length: int = option(4, help="Fewest characters of a part of a compound.", min=1)
     compound_count: int = option(1, help="Fewest occurrences of a part of a compound.", min=1)
     min_words: int = option(1, help="Fewest words of a side.", min=0, was=["shortest"])
     max_words: int = option(80, help="Most words of a side; longer pairs are dropped.", min=1, was=["longest"])

@@ -98,9 +98,9 @@ class Compounds:
 
     With `unknown_only`, words that are in `counts` stay whole. `links` may stand between two parts.
 
-    >>> compounds = Compounds([("Haus", 7), ("Tür", 5), ("Meister", 2)], unknown_only=True)
-    >>> compounds.split("Haustür"), compounds.split("Hausmeisters"), compounds.split("Haus")
-    (['Haus', 'Tür'], None, None)
+    >>> compounds = Compounds([("Haus", 7), ("Schuh", 5), ("Meister", 2)], unknown_only=True)
+    >>> compounds.split("Hausschuh"), compounds.split("Hausmeisters"), compounds.split("Haus")
+    (['Haus', 'Schuh'], None, None)
     """
 
     def __init__(
@@ -108,7 +108,7 @@ class Compounds:
         counts: Sequence[tuple[str, int]],
         *,
         unknown_only: bool = False,
-        min_length: int = 3,
+        min_length: int = 4,
         min_count: int = 1,
         links: Sequence[str] = LINKS,
         model: CompoundModel | None = None,

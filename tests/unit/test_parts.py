@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import itertools
 import random
+import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -17,7 +18,7 @@ from hypothesis import strategies as st
 
 from dragoman import corpus, training
 from dragoman.errors import InputError, OptionError
-from dragoman.model import Model, pack
+from dragoman.model import Model, pack, unpack
 from dragoman.parts import Compounds, Subwords, join_pieces
 from dragoman.prepared import Prepared
 from dragoman.preprocess import Preparation
@@ -169,6 +170,44 @@ def test_pieces_are_noted_and_taken_up(tmp_path: Path, cli: Cli) -> None:
              truecaser=f"{out[0]}.truecase", subwords=str(tmp_path / "other")).note(other_side)  # fmt: skip
     with pytest.raises(InputError, match=r"different models \(subwords\)"):
         corpus.before([corpus.Files(out[0], out[1]), corpus.Files(other_side, out[1])])
+
+
+def test_pieces_of_a_long_sentence_give_rules(tmp_path: Path) -> None:
+    """A sentence may have more pieces than it may have words."""
+    words = [f"{a}{b}{c}" for a, b, c in itertools.product("abcd", "efgh", "klmn")]
+    source, target = write(tmp_path, [(" ".join(words), " ".join(words)), ("x", "y")])
+    options = training.Options.of(subwords=(1, 0), classes=(), order=2, languages=("sw", "en"), max_words=70)
+    training.train(source, target, tmp_path / "m", options, say=lambda _level, _text: None)
+    assert len(Table(tmp_path / "m" / "rules")) > 1  # x y
+
+
+def test_other_pieces_are_another_run(tmp_path: Path) -> None:
+    source, target = write(tmp_path, swahili())
+    out = tmp_path / "c.src", tmp_path / "c.tgt"
+    corpus.clean([corpus.Files(source, target)], out, tokenizer="unicode", subwords=(40, 0), languages=("sw", "en"))
+    training.train(*out, tmp_path / "m", classes=(), order=2)
+    assert all(step.reused for step in training.train(*out, tmp_path / "m", classes=(), order=2).steps)
+    with (tmp_path / "c.src.subwords").open("a") as file:
+        file.write("Name\n")
+    with pytest.raises(InputError, match="another run"):
+        training.train(*out, tmp_path / "m", classes=(), order=2)
+
+
+def test_a_model_that_lacks_its_pieces(in_pieces: Path, tmp_path: Path) -> None:
+    whole = (in_pieces / "model.toml").read_text()
+    for number, wrong in enumerate(('["source.pieces"]', '["source.pieces", 3]', '"source.pieces"')):
+        folder = tmp_path / str(number)
+        shutil.copytree(in_pieces, folder)
+        (folder / "model.toml").write_text(whole.replace('["source.pieces", ""]', wrong))
+        with pytest.raises(InputError, match="two names, one for each side"):
+            Model.open(folder)
+    # One that travels must have them among its files.
+    folder = tmp_path / "elsewhere"
+    shutil.copytree(in_pieces, folder)
+    (folder / "model.toml").write_text(whole.replace('["source.pieces", ""]', '["/etc/pieces", ""]'))
+    pack(Model.open(folder), tmp_path / "m.dragoman")
+    with pytest.raises(InputError, match="must be whole, and this one needs /etc/pieces"):
+        unpack(tmp_path / "m.dragoman", tmp_path / "unpacked")
 
 
 def test_options_that_do_not_go_together() -> None:
