@@ -29,11 +29,12 @@ fn text(words: &[u8]) -> String {
 
 fn options(folder: &Path, pairs: &[Pair], limits: &Limits) -> Options {
     let write = |name: &str, lines: Vec<String>| {
-        std::fs::write(folder.join(name), lines.iter().map(|line| format!("{line}\n")).collect::<String>())
-            .unwrap();
+        std::fs::write(folder.join(name), lines.join("\n") + "\n").unwrap();
         folder.join(name).display().to_string()
     };
-    let links = |links: &[(usize, usize)]| links.iter().map(|(i, j)| format!("{i}-{j} ")).collect::<String>();
+    let links = |links: &[(usize, usize)]| {
+        links.iter().map(|(i, j)| format!("{i}-{j}")).collect::<Vec<String>>().join(" ")
+    };
     Options {
         source: write("f", pairs.iter().map(|pair| text(&pair.0)).collect()),
         target: write("e", pairs.iter().map(|pair| text(&pair.1)).collect()),

@@ -194,7 +194,9 @@ pub fn second(options: &Options, what: (&Limits, &Filter, &Targets), by_target: 
     };
     let work = |chunk: &Chunk, pairs: &[Pair]| {
         let (mut cutting, mut counts) = (Cutting::default(), FxHashMap::default());
-        pairs.iter().for_each(|pair| others(chunk.sentence(pair), what, &mut cutting, &mut counts));
+        for pair in pairs {
+            others(chunk.sentence(pair), what, &mut cutting, &mut counts);
+        }
         let mut bytes = Vec::new();
         for (key, count) in counts {
             gather::put_other(&mut bytes, &key, count);

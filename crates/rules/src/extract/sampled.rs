@@ -302,8 +302,9 @@ impl Grammar {
     /// Puts sorted occurrences together, of source sides that the input can match: it may have no word before the words of
     /// one, or behind them, where that has a gap.
     fn new(index: Arc<Index>, all: &[Occurrence], samples: &FxHashMap<Pattern, u64>, input: &Filter) -> Self {
-        let (children, runs) = (vec![FxHashMap::default()], vec![0..0]);
-        let mut grammar = Self { index, children, runs, rules: Vec::new(), longest: 0 };
+        let mut grammar =
+            Self { index, children: Vec::new(), runs: Vec::new(), rules: Vec::new(), longest: 0 };
+        grammar.grow();
         for same in all.chunk_by(|a, b| a.source == b.source) {
             let source = &same[0].source;
             let pattern: Vec<u32> = source.iter().map(|&s| if s == gap::ID { GAP } else { s }).collect();
@@ -342,14 +343,19 @@ impl Grammar {
         }
     }
 
+    /// One more node, without rules.
+    fn grow(&mut self) {
+        self.children.push(FxHashMap::default());
+        self.runs.push(0..0);
+    }
+
     fn node(&mut self, source: &[u32]) -> usize {
         let mut node = 0;
         for &symbol in source {
             let next = self.children.len() as u32;
             let child = *self.children[node].entry(symbol).or_insert(next);
             if child == next {
-                self.children.push(FxHashMap::default());
-                self.runs.push(0..0);
+                self.grow();
             }
             node = child as usize;
         }
