@@ -2,7 +2,8 @@
 
 Every copy of the text has words of its own, so that the number of different rules grows with the text as it does
 not in mere repetition. Each size runs in a fresh process; CPU seconds are of all threads, memory is the peak resident
-set (Linux's VmHWM). `--copies 333` is a million pairs. With `--moses FOLDER` (its `bin`), Moses' extract (with all
+set (Linux's VmHWM). `--copies 333` is a million pairs. Up to `--gaps` copies are measured with
+rules with gaps, too (Moses' limits). With `--moses FOLDER` (its `bin`), Moses' extract (with all
 three reordering models) reads the largest text, too; it neither sorts nor scores.
 """
 
@@ -10,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import gzip
+import itertools
 import json
 import os
 import resource
@@ -19,7 +21,7 @@ import time
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from dragoman import rules
+from dragoman import grammars, rules
 
 ROOT = Path(__file__).resolve().parent.parent
 DATA = Path(os.environ.get("DRAGOMAN_DATA", ROOT.parent / "shared" / "data")) / "golden-rules"
@@ -40,11 +42,12 @@ def write(folder: Path, copies: int) -> list[Path]:
     return paths
 
 
-def run(paths: list[Path], out: Path, memory: str) -> dict[str, object]:
+def run(paths: list[Path], out: Path, memory: str, gaps: bool) -> dict[str, object]:
     """Extract once in this process, and measure."""
     start = time.perf_counter(), time.process_time()
     source, target, links = paths
-    report = rules.extract(source, target, links, out, memory=memory)
+    extract = grammars.extract if gaps else rules.extract
+    report = extract(source, target, links, out, memory=memory)
     wall, cpu = time.perf_counter() - start[0], time.process_time() - start[1]
     opening = time.perf_counter()
     rules.Table(out)
@@ -78,22 +81,25 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--copies", type=int, nargs="+", default=[1, 5, 10, 20])
     parser.add_argument("--memory", default="2G")
+    parser.add_argument("--gaps", type=int, default=5, help="most copies for rules with gaps")
     parser.add_argument("--moses", metavar="FOLDER")
+    parser.add_argument("--hiero", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--one", nargs=4, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.one:
         *paths, out = map(Path, options.one)
-        print(json.dumps(run(paths, out, options.memory)))
+        print(json.dumps(run(paths, out, options.memory, options.hiero)))
         return
     results: dict[str, object] = {}
     with TemporaryDirectory() as folder:
         for copies in options.copies:
             paths = write(Path(folder), copies)
-            for memory in (options.memory, "64M"):
-                arguments = [*map(str, paths), f"{folder}/out", "--memory", memory]
+            systems = [[], ["--hiero"]] if copies <= options.gaps else [[]]
+            for memory, system in itertools.product((options.memory, "64M"), systems):
+                arguments = [*map(str, paths), f"{folder}/out", "--memory", memory, *system]
                 child = [sys.executable, __file__, "--one", *arguments]
                 found = subprocess.run(child, check=True, capture_output=True, text=True).stdout
-                results[f"{copies}x, {memory}"] = json.loads(found)
+                results[f"{copies}x, {memory}{', gaps' if system else ''}"] = json.loads(found)
         if options.moses:
             results["moses_extract_cpu_s"] = moses(options.moses, paths, Path(folder) / "extract")
     print(json.dumps(results, indent=1))

@@ -343,14 +343,19 @@ impl Grammar {
         }
     }
 
+    /// One more node, without rules.
+    fn grow(&mut self) {
+        self.children.push(FxHashMap::default());
+        self.runs.push(0..0);
+    }
+
     fn node(&mut self, source: &[u32]) -> usize {
         let mut node = 0;
         for &symbol in source {
             let next = self.children.len() as u32;
             let child = *self.children[node].entry(symbol).or_insert(next);
             if child == next {
-                self.children.push(FxHashMap::default());
-                self.runs.push(0..0);
+                self.grow();
             }
             node = child as usize;
         }
