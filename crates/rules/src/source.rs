@@ -8,7 +8,7 @@ use std::ops::Range;
 ///
 /// A mapped [`Table`] is one. Sources that make rules as they are asked for, or that grow, keep the same bargain: a number
 /// once given stays what it is. Where the rules of a source side change, they get a new run of numbers; those of the old
-/// run may still be asked about by whoever has them.
+/// run may still be asked about.
 pub trait RuleSource: Send + Sync {
     /// Names of the score columns.
     fn columns(&self) -> &[String];
