@@ -15,6 +15,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 _SHARED = Path(__file__).resolve().parent.parent.parent / "shared" / "data"
@@ -65,17 +66,21 @@ def score(program: list[str], out: Path, test: str, metric: str) -> float:
 def main() -> None:
     """Parses, runs and prints."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("work", type=Path, help="folder for models and translations")
+    parser.add_argument(
+        "work", type=Path, nargs="?", help="folder for models and translations, kept; else a temporary one"
+    )
     parser.add_argument("--only", nargs="+", choices=WAYS, default=list(WAYS))
     parser.add_argument("--program", default=sys.executable, help="the Python of another version")
     parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2])
     parser.add_argument("--test", default="test_2016_flickr")
     given = parser.parse_args()
-    given.work.mkdir(parents=True, exist_ok=True)
     program = [given.program, "-m", "dragoman"]
-    for way in given.only:
-        for seed in given.seeds:
-            print(json.dumps(run(given.work, program, way, seed, given.test)), flush=True)
+    with tempfile.TemporaryDirectory() as temporary:
+        work = given.work or Path(temporary)
+        work.mkdir(parents=True, exist_ok=True)
+        for way in given.only:
+            for seed in given.seeds:
+                print(json.dumps(run(work, program, way, seed, given.test)), flush=True)
 
 
 if __name__ == "__main__":
