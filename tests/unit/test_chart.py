@@ -141,18 +141,26 @@ def test_options_of_the_other_system_are_refused(trained: Model, tmp_path: Path)
         Decoder(trained, features="lo")
 
 
-def test_a_table_of_phrases_is_refused(trained: Model, tmp_path: Path) -> None:
+def test_a_table_of_the_other_system_is_refused(trained: Model, tmp_path: Path, cli: Cli) -> None:
     (tmp_path / "table").write_text("der hund ||| the dog ||| 0.5 ||| 0-0 1-1 ||| 1 1 1\n", encoding="utf-8")
     rules.import_moses(tmp_path / "table", tmp_path / "rules", columns=["p"])
     parts = [Part("scores", "TM", {"table": 0, "columns": ["p"], "group": "TM"})]
     wrong = seal(tmp_path, tables=["rules"], parts=parts, initial={"TM": 1.0}, system="hiero")
     with pytest.raises(OptionError, match="its rules have no gaps, so it belongs to a phrase-based system"):
         Decoder(wrong)
+    (tmp_path / "in").write_text(LINE + "\n", encoding="utf-8")
+    common = ["translate", "--model", str(tmp_path), "--input", str(tmp_path / "in"), "--tokenized"]
+    code, out, err = cli(*common)
+    assert (code, out) == (1, "")
+    assert "its rules have no gaps, so it belongs to a phrase-based system" in err
     shutil.copyfile(trained.file("rules"), tmp_path / "rules")
     columns = [Part("scores", "TM", {"table": 0, "columns": ["p(e|f)"], "group": "TM"})]
     other = seal(tmp_path, tables=["rules"], parts=columns, initial={"TM": 1.0})
     with pytest.raises(OptionError, match="its rules have gaps, so it belongs to a hierarchical system"):
         Decoder(other)
+    code, out, err = cli(*common)
+    assert (code, out) == (1, "")
+    assert "its rules have gaps, so it belongs to a hierarchical system" in err
 
 
 def test_sampling_stays_phrase_based(decoder: Decoder) -> None:

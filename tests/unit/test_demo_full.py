@@ -12,7 +12,7 @@ import pytest
 from dragoman.cli import app
 from dragoman.demo import full
 from dragoman.demo.corpus import Sizes, plain
-from dragoman.demo.results import read
+from dragoman.demo.results import Results, read
 from dragoman.demo.svg import Series, chart
 from dragoman.errors import InputError
 
@@ -63,14 +63,14 @@ def test_a_small_run_killed_and_taken_up(tmp_path: Path, capfd: pytest.CaptureFi
     started: list[str] = []
 
     def command(arguments: list[str]) -> int:
-        if "adagrad" in str(arguments) and "tune" in arguments and len(started) < 3:
+        if "adagrad" in str(arguments) and "tune" in arguments and len(started) < 5:
             raise Killed
         started.append(arguments[0])
         return app.run(arguments)
 
     with pytest.raises(Killed):
         full.run(request, command)
-    assert started == ["train", "tune"]
+    assert started == ["train", "tune", "train", "tune"]
     assert not (request.folder / "report.html").exists()
     model = (request.folder / "model" / "model.toml").stat().st_mtime_ns
     started.append("again")
@@ -78,7 +78,7 @@ def test_a_small_run_killed_and_taken_up(tmp_path: Path, capfd: pytest.CaptureFi
     assert (request.folder / "model" / "model.toml").stat().st_mtime_ns == model
     assert not list(request.folder.rglob("*.partial"))
     out = capfd.readouterr().out
-    assert "7/7 Write the report" in out
+    assert "9/9 Write the report" in out
     report = (request.folder / "report.html").read_text(encoding="utf-8")
     _judge(request, report, out)
 
@@ -86,10 +86,11 @@ def test_a_small_run_killed_and_taken_up(tmp_path: Path, capfd: pytest.CaptureFi
 def _judge(request: full.Request, report: str, out: str) -> None:
     checker = checked(report)
     assert checker.seen.count("svg") == 2
-    assert checker.seen.count("polyline") == 4
+    assert checker.seen.count("polyline") == 6
     assert "http" not in report and "url(" not in report
     results = read(request.folder, {})
-    assert [s.name for s in results.systems] == ["start", "mert", "adagrad"]
+    assert [s.name for s in results.systems] == ["start", "mert", "hiero", "adagrad"]
+    assert [s.against for s in results.systems] == ["", "start", "MERT", "MERT"]
     for system in results.systems:
         assert f"{system.bleu.score:.2f}" in report
         assert f"{system.bleu.score:.2f}" in out
@@ -99,6 +100,7 @@ def _judge(request: full.Request, report: str, out: str) -> None:
     assert len(results.examples) > 0
     assert plain(results.examples[0].source) in report
     assert plain(results.examples[0].reference) in report
+    _judge_trees(results, checker, report)
     for step in full.steps(request):
         assert step.title in report
     assert "--tuner adagrad:rate=0.1" in report
@@ -107,6 +109,23 @@ def _judge(request: full.Request, report: str, out: str) -> None:
     assert records[-1]["nonzero"] > 100
     # The learning curves show the trace.
     assert f"epoch 2: {records[2]['held_out']:.2f}" in report
+
+
+def _judge_trees(results: Results, checker: Checker, report: str) -> None:
+    """Both derivations where phrases and rules with gaps differ; together their steps make the translation."""
+    shown = [example for example in results.examples if example.tree]
+    assert shown
+    assert checker.seen.count("details") == len(shown)
+    names = [system.name for system in results.systems]
+    for example in results.examples:
+        mert, hiero = (example.outputs[names.index(name)] for name in ("mert", "hiero"))
+        assert bool(example.tree) == bool(example.phrases) == (mert != hiero)
+        if example.tree:
+            assert " ".join(phrase.target for phrase in example.phrases if phrase.target) == mert
+            words = [w for p in example.tree if p.origin != "glue" for w in p.target.split() if not w.startswith("[X,")]
+            assert sorted(words) == sorted(hiero.split())
+    assert any(phrase.depth > 1 for example in shown for phrase in example.tree)
+    assert "<b class=gap>1</b>" in report and "[X,1]" not in report
 
 
 def test_another_demonstration_in_the_folder_is_refused(tmp_path: Path) -> None:

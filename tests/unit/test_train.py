@@ -18,6 +18,7 @@ import pytest
 
 from dragoman import alignment, corpus, grammars
 from dragoman.decoder import Decoder
+from dragoman.demo.corpus import Sizes, generate
 from dragoman.errors import InputError, OptionError
 from dragoman.model import Model
 from dragoman.options import flat, made, plain
@@ -185,6 +186,25 @@ def test_kill_in_each_step(pair: Pair, tmp_path: Path, seed: int, system: str) -
                 Model.open(tmp_path / "m")
     assert killed >= 2
     train(*pair, tmp_path / "m", options)
+    assert content(tmp_path / "m") == content(tmp_path / "whole")
+
+
+def test_kill_in_the_extraction_of_rules_with_gaps(tmp_path: Path) -> None:
+    """Killed in the middle of it: what was done before is kept, and the model is that of a run that was not killed."""
+    sides = zip(*generate(Sizes(train=3000, tune=20, dev=20, test=20))["train"], strict=True)
+    for name, side in zip(("de", "en"), sides, strict=True):
+        (tmp_path / name).write_text("\n".join(side) + "\n", encoding="utf-8")
+    pair = tmp_path / "de", tmp_path / "en"
+    options = Options.of(classes=(4, 9), order=3, tokenized=True, system="hiero")
+    whole = train(*pair, tmp_path / "whole", options)
+    [taken] = [step.wall for step in whole.steps if step.name == "rules"]
+    arguments = [*map(str, pair), str(tmp_path / "m"), "rules", str(taken / 3), "hiero"]
+    code = subprocess.run([sys.executable, "-c", KILLED, *arguments], check=False).returncode
+    assert code == -signal.SIGKILL
+    again = train(*pair, tmp_path / "m", options)
+    assert {step.name: step.reused for step in again.steps} == {
+        "clean": True, "align": True, "rules": False, "lm": False, "classes": False,
+    }  # fmt: skip
     assert content(tmp_path / "m") == content(tmp_path / "whole")
 
 

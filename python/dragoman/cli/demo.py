@@ -38,9 +38,10 @@ def demo(full: bool, text: bool, pairs: int, out: str, seeding: dict[str, Any]) 
     dragoman demo --text        that corpus alone, for experiments of your own
 
     --full writes a German-English corpus from a grammar (mostly American text to train on, British text to tune and
-    test on), trains a model, tunes its weights with MERT and thousands of sparse features with AdaGrad, tests whether
-    the difference is more than luck, and leaves report.html with learning curves, translations and the command of each
-    step. A run that was killed goes on when the same command is given again.
+    test on), trains a phrase-based and a hierarchical model, tunes their weights with MERT and MIRA, and thousands of
+    sparse features with AdaGrad, tests whether the differences are more than luck, and leaves report.html with learning
+    curves, translations, derivations and the command of each step. A run that was killed goes on when the same command
+    is given again.
     """
     from dragoman.demo import corpus, small  # noqa: PLC0415  loaded only when asked for
     from dragoman.demo import full as whole  # noqa: PLC0415

@@ -15,7 +15,7 @@ from dragoman._core import VERSION
 from dragoman.demo import corpus
 from dragoman.demo.corpus import Sizes, plain
 from dragoman.demo.report import page
-from dragoman.demo.results import Results, read
+from dragoman.demo.results import SHORT, Results, read
 from dragoman.errors import InputError
 from dragoman.files import write_bytes
 
@@ -33,7 +33,7 @@ class Request:
     sizes: Sizes = field(default_factory=Sizes)
     seed: int = 0
     rounds: int = 6
-    """Of MERT, at most."""
+    """Of MERT, and of MIRA for the hierarchical system, at most."""
     epochs: int = 6
     """Of AdaGrad."""
 
@@ -47,14 +47,18 @@ class Step:
     commands: Sequence[Sequence[str]]
 
 
-_TRAIN = (
-    "train --src {folder}/train.de --tgt {folder}/train.en --tokenized --order 4 --classes none --out {folder}/model"
+_TEXT = "train --src {folder}/train.de --tgt {folder}/train.en --tokenized --order 4 --classes none "
+_TRAIN = _TEXT + "--out {folder}/model"
+_GAPS = _TEXT + "--system hiero --out {folder}/gaps"
+_TUNING = (
+    "--src {folder}/tune.de --refs {folder}/tune.en --held-out {folder}/dev.de "
+    "--held-out-refs {folder}/dev.en --pop-limit 100 "
 )
-_TUNE = (
-    "tune --model {folder}/model --src {folder}/tune.de --refs {folder}/tune.en --held-out {folder}/dev.de "
-    "--held-out-refs {folder}/dev.en --stack-size 100 --pop-limit 100 "
-)
+_TUNE = "tune --model {folder}/model " + _TUNING + "--stack-size 100 "
 _MERT = _TUNE + "--tuner mert:order=cyclic,starts=10 --nbest-size 100 --epochs {rounds} --out {folder}/mert"
+_HIERO = (
+    "tune --model {folder}/gaps " + _TUNING + "--tuner kbmira --nbest-size 100 --epochs {rounds} --out {folder}/hiero"
+)
 _ADAGRAD = (
     _TUNE + "--tuner adagrad:rate=0.1 --features pt,al,lo --nbest-size 50 --epochs {epochs} --out {folder}/adagrad"
 )
@@ -62,10 +66,12 @@ _TRANSLATE = "translate --model {folder}/model --input {folder}/test.de --stack-
 _TRANSLATIONS = (
     _TRANSLATE + "--output {folder}/test.start.en",
     _TRANSLATE + "--weights {folder}/mert/weights.toml --output {folder}/test.mert.en",
+    "translate --model {folder}/hiero --input {folder}/test.de --pop-limit 100 --output {folder}/test.hiero.en",
     _TRANSLATE + "--weights {folder}/adagrad/weights.toml --features pt,al,lo --output {folder}/test.adagrad.en",
 )
 _COMPARISONS = (
     "compare {folder}/test.start.en {folder}/test.mert.en --refs {folder}/test.en --metric bleu:tokenize=none chrf",
+    "compare {folder}/test.mert.en {folder}/test.hiero.en --refs {folder}/test.en --metric bleu:tokenize=none chrf",
     "compare {folder}/test.mert.en {folder}/test.adagrad.en --refs {folder}/test.en --metric bleu:tokenize=none chrf",
 )
 
@@ -78,11 +84,13 @@ def steps(request: Request) -> list[Step]:
         return [[word.format(**fields) for word in command.split()] for command in commands]
 
     return [
-        Step("train", f"Train a model on {request.sizes.train:,} sentence pairs", arguments(_TRAIN)),
+        Step("train", f"Train a phrase-based model on {request.sizes.train:,} sentence pairs", arguments(_TRAIN)),
         Step("mert", "Tune the dense weights with MERT", arguments(_MERT)),
+        Step("gaps", "Train a hierarchical model on the same text: rules with gaps", arguments(_GAPS)),
+        Step("hiero", "Tune its dense weights with MIRA", arguments(_HIERO)),
         Step("adagrad", "Tune thousands of sparse features with AdaGrad", arguments(_ADAGRAD)),
-        Step("translate", "Translate the test set three times", arguments(*_TRANSLATIONS)),
-        Step("compare", "More than luck? MERT against the start, AdaGrad against MERT", arguments(*_COMPARISONS)),
+        Step("translate", "Translate the test set four times", arguments(*_TRANSLATIONS)),
+        Step("compare", "More than luck? MERT against the start, the other two against MERT", arguments(*_COMPARISONS)),
     ]
 
 
@@ -150,16 +158,13 @@ def _tell(results: Results) -> None:
     click.echo()
     for system in results.systems:
         change = system.change
-        more = f"  {change.difference:+.2f}, p = {change.p_value:.4f}" if change else ""
+        more = f"  {change.difference:+.2f} over {system.against}, p = {change.p_value:.4f}" if change else ""
         click.echo(f"{system.title:34} BLEU {system.bleu.score:.2f}{more}")
     for example in results.examples[:3]:
         click.echo()
-        for title, text in (("German", example.source), *zip(_TITLES, example.outputs, strict=True)):
-            click.echo(f"{title:10} {plain(text)}")
-        click.echo(f"{'reference':10} {plain(example.reference)}")
-
-
-_TITLES = ("start", "MERT", "AdaGrad")
+        for title, text in (("German", example.source), *zip(SHORT.values(), example.outputs, strict=True)):
+            click.echo(f"{title:12} {plain(text)}")
+        click.echo(f"{'reference':12} {plain(example.reference)}")
 
 
 class _Seconds:
