@@ -42,6 +42,7 @@ __all__ = [
     "RuleTable",
     "SampleRanker",
     "SharedValues",
+    "Stop",
     "TagCounts",
     "Texts",
     "TranslationColumns",
@@ -60,6 +61,7 @@ __all__ = [
     "language_fits",
     "language_known",
     "lm_convert",
+    "lm_copies",
     "lm_estimate",
     "lm_merge",
     "maxent_train",
@@ -824,6 +826,7 @@ def maxent_train(
     heldout: str | PathLike[str] | None,
     alpha: float,
     seed: int,
+    templates: Sequence[str],
 ) -> tuple[
     int,
     int,
@@ -968,6 +971,14 @@ class NativeSystem:
         threads: int | None = None,
     ) -> NativeForests: ...
 
+@final
+class Stop:
+    def __new__(cls) -> Stop: ...
+    def stop(self) -> None: ...
+    @property
+    def stopped(self) -> bool: ...
+
+def lm_copies(wanted: bool) -> None: ...
 def read_markup(
     line: str, plain: bool
 ) -> tuple[str, list[tuple[int, int, str, float]], list[int], list[tuple[int, int]]]: ...
@@ -1013,6 +1024,7 @@ class SampleRanker:
         fixed: list[int],
         shards: list[list[list[int]]],
         ranking: object,
+        texts: tuple[list[int], object] | None = None,
     ) -> tuple[list[_F64], dict[str, float]]: ...
 
 @final

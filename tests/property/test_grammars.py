@@ -308,3 +308,33 @@ def test_a_filter_keeps_what_its_lines_match(
         for source in sources:
             assert some.lookup(source) == (table.lookup(source) if source in wanted else [])
         assert report.rules == sum(len(table.lookup(source)) for source in wanted)
+
+
+def chance(both: int, one: int, other: int, of: int) -> float:
+    """Negative log of the probability that so many pairs, or more, have both sides by chance: Fisher's exact test."""
+    ways = sum(math.comb(one, k) * math.comb(of - one, other - k) for k in range(both, min(one, other) + 1))
+    return -math.log(Fraction(ways, math.comb(of, other)))
+
+
+@settings(deadline=None, max_examples=30)
+@given(bitext=st.lists(pairs(6), min_size=2, max_size=8), level=st.sampled_from([0.5, 1.0, 1.5]))
+def test_fishers_test_counts_sentences_that_have_a_side(bitext: list[Pair], level: float) -> None:
+    def having(pattern: str, side: int) -> set[int]:
+        def has(words: list[str]) -> bool:
+            spans = ((i, j) for i in range(len(words)) for j in range(i + 1, len(words) + 1))
+            return any(fits(pattern.split(), words[i:j]) for i, j in spans)
+
+        return {number for number, pair in enumerate(bitext) if has(pair[side])}  # type: ignore[arg-type]
+
+    slow = Slow(bitext, Limits.of("moses"))
+    kept = set()
+    for source, target in slow.count:
+        sides = having(source, 0), having(target, 1)
+        value = chance(len(sides[0] & sides[1]), len(sides[0]), len(sides[1]), len(bitext))
+        if abs(value - level) > 1e-9 and value > level:
+            kept.add((source, target))
+    with TemporaryDirectory() as folder:
+        table, report = extracted(bitext, Path(folder), significance=level)
+        found = {(s, rule.target) for s in {key[0] for key in slow.count} for rule in table.lookup(s)}
+    assert found == kept
+    assert report.insignificant == len(slow.count) - len(kept)

@@ -58,6 +58,11 @@ impl Error {
     pub fn format(path: &str, line: usize, want: impl Into<String>, found: &str) -> Self {
         Self::Format { path: path.to_owned(), line, want: want.into(), found: quote(found) }
     }
+
+    /// A [`Error::Damaged`] about a file without lines.
+    pub fn damaged(path: &str, what: impl Into<String>) -> Self {
+        Self::Damaged { path: path.to_owned(), line: 1, what: what.into() }
+    }
 }
 
 /// Quotes `text` for a message: at most 60 characters, control characters escaped.

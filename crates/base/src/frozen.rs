@@ -1,5 +1,6 @@
 //! A table of names that does not grow and need not be built: it is used where it lies, in a mapped file.
 
+use crate::container::Bytes;
 use crate::hash;
 use std::ops::Range;
 use std::sync::Arc;
@@ -7,14 +8,11 @@ use std::sync::Arc;
 /// Names for each slot, in hundredths: more names than that would make searching long.
 const FULL: usize = 75;
 
-/// Bytes that live somewhere: in a mapped file, or in memory.
-pub type Bytes = Arc<dyn AsRef<[u8]> + Send + Sync>;
-
 /// Distinct names in columns: all bytes one after the other, where each name ends (64 bits), a hash table of ids (32
 /// bits: id + 1, or 0), and the marks (a byte each, 1 for dense). Numbers have the least significant byte first.
 #[derive(Clone)]
 pub struct Frozen {
-    bytes: Bytes,
+    bytes: Arc<Bytes>,
     parts: [Range<usize>; 4],
 }
 
@@ -46,9 +44,8 @@ impl Frozen {
     }
 
     /// Looks at parts of `bytes` as [`Frozen::parts`] made them; none if they do not fit together.
-    pub fn open(bytes: Bytes, parts: [Range<usize>; 4]) -> Option<Self> {
-        let all = (*bytes).as_ref();
-        let [text, ends, slots, marks] = parts.clone().map(|part| all.get(part));
+    pub fn open(bytes: Arc<Bytes>, parts: [Range<usize>; 4]) -> Option<Self> {
+        let [text, ends, slots, marks] = parts.clone().map(|part| bytes.get(part));
         let text = std::str::from_utf8(text?).ok()?;
         let (ends, slots) = (ends?.as_chunks::<8>(), slots?.as_chunks::<4>());
         let count = ends.0.len();
@@ -67,7 +64,7 @@ impl Frozen {
     }
 
     fn part(&self, part: usize) -> &[u8] {
-        &(*self.bytes).as_ref()[self.parts[part].clone()]
+        &self.bytes[self.parts[part].clone()]
     }
 
     /// Number of names.
@@ -117,13 +114,13 @@ impl Frozen {
 mod tests {
     use super::*;
 
-    fn joined(parts: &[Vec<u8>; 4]) -> (Bytes, [Range<usize>; 4]) {
+    fn joined(parts: &[Vec<u8>; 4]) -> (Arc<Bytes>, [Range<usize>; 4]) {
         let mut all = Vec::new();
         let places = parts.each_ref().map(|part| {
             all.extend_from_slice(part);
             all.len() - part.len()..all.len()
         });
-        (Arc::new(all), places)
+        (Arc::new(Bytes::Owned(all)), places)
     }
 
     #[test]

@@ -51,6 +51,49 @@ pub fn contents(bytes: &[u8]) -> u64 {
     blocks.into_iter().fold(bytes.len() as u64, |sum, value| mix(sum ^ value))
 }
 
+/// Bytes that one task hashes of what may come in pieces.
+const PIECE: usize = 1 << 18;
+
+/// A hash of bytes that arrive in pieces, however these are cut: finds damage; no protection against intent.
+#[derive(Debug, Default)]
+pub struct Hasher {
+    sum: u64,
+    pending: Vec<u8>,
+}
+
+impl Hasher {
+    /// Takes more bytes.
+    pub fn update(&mut self, mut bytes: &[u8]) {
+        while !bytes.is_empty() {
+            let count = bytes.len().min(PIECE - self.pending.len());
+            self.pending.extend_from_slice(&bytes[..count]);
+            bytes = &bytes[count..];
+            if self.pending.len() == PIECE {
+                self.flush();
+            }
+        }
+    }
+
+    fn flush(&mut self) {
+        self.sum = mix(self.sum ^ block(&self.pending));
+        self.pending.clear();
+    }
+
+    /// The hash of all bytes.
+    pub fn finish(mut self) -> u64 {
+        if !self.pending.is_empty() {
+            self.flush();
+        }
+        self.sum
+    }
+}
+
+/// The hash that [`Hasher`] gives, on all cores.
+pub fn pieces(bytes: &[u8]) -> u64 {
+    let blocks: Vec<u64> = bytes.par_chunks(PIECE).map(block).collect();
+    blocks.into_iter().fold(0, |sum, value| mix(sum ^ value))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -72,5 +115,18 @@ mod tests {
     fn files_of_before_stay_readable() {
         let name = b"pt:das>the";
         assert_eq!((text(name), contents(name)), (13_439_427_779_214_058_345, 1_800_114_122_228_762_167));
+    }
+
+    #[test]
+    fn pieces_may_be_cut_anywhere() {
+        let bytes: Vec<u8> = (0..3 * PIECE + 7).map(|i| ((i * i) >> 3) as u8).collect();
+        for cut in [1, 1000, PIECE - 1, PIECE, PIECE + 1, bytes.len()] {
+            let mut hasher = Hasher::default();
+            for piece in bytes.chunks(cut) {
+                hasher.update(piece);
+            }
+            assert_eq!(hasher.finish(), pieces(&bytes), "{cut}");
+        }
+        assert_eq!(Hasher::default().finish(), pieces(b""));
     }
 }

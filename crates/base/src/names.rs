@@ -169,7 +169,9 @@ mod tests {
             bytes.extend_from_slice(part);
             bytes.len() - part.len()..bytes.len()
         });
-        let mut names = Names::on(Frozen::open(std::sync::Arc::new(bytes), places).unwrap());
+        let mut names = Names::on(
+            Frozen::open(std::sync::Arc::new(crate::container::Bytes::Owned(bytes)), places).unwrap(),
+        );
         assert_eq!((names.len(), names.intern("wp_a_b"), names.intern_as("new", true)), (2, 1, 2));
         assert_eq!((names.get("LM"), names.get("new"), names.get("none")), (Some(0), Some(2), None));
         assert_eq!([0, 1, 2].map(|id| names.is_dense(id)), [true, false, true]);

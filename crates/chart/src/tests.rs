@@ -272,6 +272,7 @@ fn settings(span: usize, size: usize, distinct: bool) -> Settings {
         pops: 0,
         threshold: f32::INFINITY,
         deadline: None,
+        stop: None,
         memory: usize::MAX,
         keep: size > 1,
     };

@@ -14,7 +14,7 @@ use dragoman_model::{Applied, GAP, Input, Origin, Rule, Symbol, Weights};
 use dragoman_rules::gap;
 
 /// What to do with a sentence.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
     /// How widely to search.
     pub limits: Limits,
@@ -48,7 +48,7 @@ pub fn search<T>(
     let mut parse = Parse::new(system.tables(), &sentence, settings.reach);
     let rules = Rules::new(system, &sentence, weights, &mut parse, settings.choice, target)?;
     let ready = Ready::new(system, &sentence, &rules, weights, target)?;
-    let graph = Search::new(&ready, &parse, settings.limits).run();
+    let graph = Search::new(&ready, &parse, settings.limits.clone()).run();
     ready.check()?;
     if graph.root.is_none() && target.is_none() {
         return Err(Error::Invalid(NO_WAY.to_owned()));
@@ -81,7 +81,7 @@ pub fn explain(
     weights: &Weights,
     settings: &Settings,
 ) -> Result<(f64, String, Vec<Explained>, Names)> {
-    let plan = Settings { size: 1, features: true, ..*settings };
+    let plan = Settings { size: 1, features: true, ..settings.clone() };
     let found = search(system, input, weights, &plan, None, |ready, graph| {
         let mut extractor = Extractor::new(ready, graph, true);
         let best = extractor.forest.kbest(1, false).into_iter().next()?;
@@ -101,7 +101,7 @@ pub fn forest_of(
     settings: &Settings,
     density: f64,
 ) -> Result<(Forest, Names)> {
-    let mut plan = *settings;
+    let mut plan = settings.clone();
     plan.limits.keep = true;
     search(system, input, weights, &plan, None, |ready, graph| {
         let mut own = Names::new();

@@ -16,7 +16,7 @@ mod words;
 
 pub use merge::merge;
 pub use mixture::{MAX_MODELS, Mixture, MixtureState};
-pub use model::{Model, Score, State};
+pub use model::{Model, Score, State, copies};
 pub use ngrams::{Grams, Ngrams};
 pub use table::Kind;
 pub use words::{BOS, EOS, UNK};

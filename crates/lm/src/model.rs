@@ -2,21 +2,27 @@
 
 use crate::arpa;
 use crate::ngrams::Ngrams;
-use crate::table::{Automaton, Bytes, Compact, Hash, Head, Kind, ROOT, assemble, is_table, parse};
+use crate::table::{Automaton, Compact, FORM, Hash, Head, Kind, ROOT, assemble, parse};
 use crate::words::{BOS, SPECIAL, UNK};
+use dragoman_base::Result;
+use dragoman_base::container::{Bytes, start};
 use dragoman_base::io::Output;
 use dragoman_base::vocabulary::Vocabulary;
-use dragoman_base::{Error, Result};
 use rayon::prelude::*;
-use std::fs::File;
-use std::io::Read;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 /// Files up to this size are copied to large pages when they are used much.
 const COPIED: usize = 256 << 20;
 /// Sentences, or pieces of text, that make a model one that is used much.
 const MUCH: u32 = 16;
+/// Whether copies are made: processes that serve the same model share the pages of its file instead.
+static COPIES: AtomicBool = AtomicBool::new(true);
+
+/// Says whether this process may copy models that are used much; copies that there are stay.
+pub fn copies(wanted: bool) {
+    COPIES.store(wanted, Ordering::Relaxed);
+}
 
 /// What of the words so far can still matter: equal states have equal futures.
 ///
@@ -76,22 +82,13 @@ impl Model {
     /// Of a binary model only the head is read and checked; pages come in as look-ups need them. A file that was damaged
     /// behind its head gives wrong probabilities, never a crash, and [`Model::verify`] finds the damage.
     pub fn open(path: &str) -> Result<Self> {
-        let fail = |source| Error::Io { path: path.to_owned(), source };
-        let mut start = [0; 8];
-        let mut file = File::open(path).map_err(fail)?;
-        if file.metadata().map_err(fail)?.is_dir() {
-            return Err(fail(std::io::Error::other("is a directory, not a file")));
-        }
-        let seen = file.read(&mut start).map_err(fail)?;
-        let binary = start[..seen].contains(&0) || is_table(&start[..seen]);
+        let start = start(path)?;
+        let binary = start.contains(&0) || FORM.begins(&start);
         let packed = [".gz", ".zst", ".xz"].iter().any(|ending| path.ends_with(ending));
         if packed || !binary {
             return Self::from_ngrams(&arpa::read(path)?, Kind::Hash, "");
         }
-        // SAFETY: the map is read only, and everything read from it is checked against its length. Whoever changes
-        // the file under a running program gets wrong probabilities; our own writer never does (it renames).
-        let map = unsafe { memmap2::Mmap::map(&file) }.map_err(fail)?;
-        Self::from_bytes(Bytes::Mapped(map), path)
+        Self::from_bytes(Bytes::map(path)?, path)
     }
 
     /// Builds a model in memory.
@@ -102,14 +99,13 @@ impl Model {
     }
 
     fn from_bytes(bytes: Bytes, path: &str) -> Result<Self> {
-        let head = parse(&bytes, path, false)?;
+        let head = parse(&bytes, path)?;
         // SAFETY: the bytes live in a map or a vector that is never changed, moved or freed before the model is;
         // the slice is used for private fields of the model only.
         let all: &'static [u8] = unsafe { std::slice::from_raw_parts(bytes.as_ptr(), bytes.len()) };
         let views = Self::views(all, &head);
         let Some((vocabulary, table, starts)) = views else {
-            let what = "the language model is corrupt: its sections do not fit together".to_owned();
-            return Err(Error::Damaged { path: path.to_owned(), line: 1, what });
+            return Err(FORM.damaged(path, "corrupt: its sections do not fit together"));
         };
         let path = path.to_owned();
         let (uses, copy) = (AtomicU32::new(0), OnceLock::new());
@@ -123,9 +119,10 @@ impl Model {
             return made.as_deref().unwrap_or(self);
         }
         let uses = self.uses.fetch_add(1, Ordering::Relaxed).saturating_add(1);
-        if uses == MUCH && matches!(self.bytes, Bytes::Mapped(_)) && self.bytes.len() <= COPIED {
-            let copy = in_large_pages(&self.bytes);
-            let made = copy.and_then(|map| Self::from_bytes(Bytes::Mapped(map), &self.path).ok());
+        let wanted = uses == MUCH && COPIES.load(Ordering::Relaxed);
+        if wanted && matches!(self.bytes, Bytes::Mapped(_)) && self.bytes.len() <= COPIED {
+            let copy = self.bytes.in_large_pages();
+            let made = copy.and_then(|bytes| Self::from_bytes(bytes, &self.path).ok());
             return self.copy.get_or_init(|| made.map(Box::new)).as_deref().unwrap_or(self);
         }
         self
@@ -138,7 +135,8 @@ impl Model {
     }
 
     fn views(all: &'static [u8], head: &Head) -> Option<(Vocabulary<'static>, Table, Vec<u32>)> {
-        let sections: Vec<&'static [u8]> = head.sections.iter().map(|range| &all[range.clone()]).collect();
+        let sections: Vec<&'static [u8]> =
+            head.sections.places.iter().map(|place| &all[place.clone()]).collect();
         let [text, ends, slots, starts, rest @ ..] = sections.as_slice() else { return None };
         let vocabulary = Vocabulary::new([text, ends, slots])?;
         let words = vocabulary.len();
@@ -172,7 +170,7 @@ impl Model {
 
     /// Reads all of the file and checks its hash, which opening does not.
     pub fn verify(&self) -> Result<()> {
-        parse(&self.bytes, &self.path, true).map(|_| ())
+        FORM.verify(&self.bytes, &self.head.sections, &self.path)
     }
 
     /// The file it came from.
@@ -202,7 +200,7 @@ impl Model {
 
     /// Hash of the contents, for signatures.
     pub fn hash(&self) -> u64 {
-        self.head.hash
+        self.head.sections.hashes[0]
     }
 
     /// Size of the tables in bytes.
@@ -329,17 +327,6 @@ impl Model {
         }
         sum
     }
-}
-
-/// A copy in memory that the system may keep in large pages, or none if it has no room.
-///
-/// Look-ups go all over the tables; in pages of 4 kB nearly each of them would also have to look for its page.
-fn in_large_pages(map: &[u8]) -> Option<memmap2::Mmap> {
-    let mut copy = memmap2::MmapMut::map_anon(map.len()).ok()?;
-    #[cfg(target_os = "linux")]
-    let _ = copy.advise(memmap2::Advice::HugePage);
-    copy.copy_from_slice(map);
-    copy.make_read_only().ok()
 }
 
 #[cfg(test)]

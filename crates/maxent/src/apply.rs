@@ -45,6 +45,8 @@ pub struct Options {
     pub alpha: f64,
     /// For the choice of singletons.
     pub seed: u64,
+    /// What features are of: some of [`crate::features::TEMPLATES`].
+    pub templates: Vec<String>,
 }
 
 /// How the training of one direction went.
@@ -144,7 +146,7 @@ pub fn train(options: &Options) -> Result<Report> {
     let held = held.as_ref().map(|table| Counts::new(table, &options.model)).transpose()?;
     let counts = Counts::new(&table, &options.model)?;
     counts.check()?;
-    let features = Features::new(&counts, [&classes[0], &classes[1]], options.least);
+    let features = Features::new(&counts, [&classes[0], &classes[1]], options.least, &options.templates);
     let chosen = choose(&counts, options.singletons, options.seed);
     if chosen.is_empty() {
         let what = "no rule is left to train on: all were seen once, and none of these was kept";

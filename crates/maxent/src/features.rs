@@ -4,6 +4,10 @@ use crate::counts::Counts;
 use dragoman_classes::Classes;
 use dragoman_classes::file::UNKNOWN;
 
+/// What features are of: the pair, its source, its target; words at the corners, and their classes. The bias is always
+/// there.
+pub const TEMPLATES: [&str; 5] = ["pair", "source", "target", "words", "classes"];
+
 /// No feature: seen too rarely.
 pub const NONE: u32 = u32::MAX;
 /// Features that a phrase pair has at most.
@@ -58,8 +62,8 @@ fn number(counts: &[f64], least: f64, next: &mut u32) -> Vec<u32> {
 }
 
 impl Features {
-    /// Counts every feature in phrase-pair tokens and numbers those seen at least `least` times.
-    pub fn new(counts: &Counts<'_>, classes: [&Classes; 2], least: f64) -> Self {
+    /// Counts every feature of some [`TEMPLATES`] in phrase-pair tokens and numbers those seen at least `least` times.
+    pub fn new(counts: &Counts<'_>, classes: [&Classes; 2], least: f64, templates: &[String]) -> Self {
         let table = counts.table;
         let source = (0..table.source_words() as u32).map(|id| table.source_text(id));
         let target = (0..table.target_words() as u32).map(|id| table.target_text(id));
@@ -92,11 +96,15 @@ impl Features {
             }
         }
         let mut next = 1; // 0 is the bias
-        made.classes = grouped.map(|counts| number(&counts, least, &mut next));
-        made.words = words.map(|counts| number(&counts, least, &mut next));
-        made.sources = number(&sources, least, &mut next);
-        made.targets = number(&targets, least, &mut next);
-        made.rules = number(&rules, least, &mut next);
+        let mut numbered = |template: &str, counts: &[f64]| {
+            let wanted = templates.iter().any(|name| name == template);
+            number(if wanted { counts } else { &[] }, least, &mut next)
+        };
+        made.classes = grouped.map(|counts| numbered("classes", &counts));
+        made.words = words.map(|counts| numbered("words", &counts));
+        made.sources = numbered("source", &sources);
+        made.targets = numbered("target", &targets);
+        made.rules = numbered("pair", &rules);
         made.count = next as usize;
         made
     }

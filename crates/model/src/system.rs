@@ -13,6 +13,9 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, RwLock, RwLockReadGuard};
 
+/// What names of features of whole texts begin with.
+const TEXT: &str = "text:";
+
 /// A rule table and how its target words are numbered in the system.
 pub struct RuleTable {
     /// The table.
@@ -235,12 +238,17 @@ impl System {
         self.sets.iter().position(|set| set.prefix == prefix)
     }
 
+    /// Whether names of this kind come as they are met: those of open sets, and those of features of whole texts, which
+    /// only a sampler asks for.
+    fn comes_later(&self, name: &str) -> bool {
+        name.starts_with(TEXT) || self.set_of(name).is_some_and(|set| self.sets[set].open)
+    }
+
     /// The first of some names that no feature of this system can have.
     pub fn unknown<'n>(&self, names: &'n Names) -> Option<&'n str> {
         let own = self.names.read().expect("no panic while locked");
         // The cheaper question first: most of many names belong to open sets.
-        let known =
-            |name: &str| self.set_of(name).is_some_and(|set| self.sets[set].open) || own.get(name).is_some();
+        let known = |name: &str| self.comes_later(name) || own.get(name).is_some();
         names.iter().find(|name| !known(name))
     }
 
@@ -307,8 +315,7 @@ impl System {
 
     /// The number of a name, which is filed if its set is open.
     fn number(&self, own: &mut Names, name: &str) -> Result<u32> {
-        let open = self.set_of(name).is_some_and(|set| self.sets[set].open);
-        let known = if open { Some(own.intern(name)) } else { own.get(name) };
+        let known = if self.comes_later(name) { Some(own.intern(name)) } else { own.get(name) };
         known.ok_or_else(|| Error::Invalid(format!("the model has no feature `{name}`")))
     }
 

@@ -12,7 +12,7 @@ use dragoman_model::{Input, Origin, Weights};
 use std::cell::RefCell;
 
 /// What to do with a sentence.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
     /// How widely to search.
     pub limits: Limits,
@@ -48,11 +48,11 @@ pub fn search<T>(
     let context =
         Context { sentence: &sentence, options: &options, weights, stacks: &stacks, memory: MEMORY };
     let ready = Ready::new(system, context, target);
-    let mut graph = Search::new(&ready, settings.limits).run();
+    let mut graph = Search::new(&ready, settings.limits.clone()).run();
     ready.check()?;
     if graph.finals.is_empty() && target.is_none() {
         // Walls and zones may leave every hypothesis of the beam stuck; in order of the source nothing can be.
-        let limits = Limits { distortion: Some(0), ..settings.limits };
+        let limits = Limits { distortion: Some(0), ..settings.limits.clone() };
         graph = Search::new(&ready, limits).run();
         ready.check()?;
         if graph.finals.is_empty() {

@@ -147,6 +147,7 @@ fn answers(folder: &Path) -> bool {
         threshold: f32::INFINITY,
         distortion: Some(3),
         deadline: None,
+        stop: None,
         memory: 1 << 26,
         keep: true,
     };

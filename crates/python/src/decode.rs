@@ -42,6 +42,33 @@ pub struct PySettings {
     pub(crate) features: bool,
     explain: bool,
     markup: bool,
+    stop: Option<Py<Stop>>,
+}
+
+/// Ends the searches of the calls that were given it: what is under way goes on greedily, what waits is not begun.
+#[pyclass(frozen, module = "dragoman._core")]
+#[derive(Default)]
+pub struct Stop {
+    inner: dragoman_base::Stop,
+}
+
+#[pymethods]
+impl Stop {
+    #[new]
+    fn new() -> Self {
+        Self::default()
+    }
+
+    /// Says that nobody wants the results any more.
+    fn stop(&self) {
+        self.inner.stop();
+    }
+
+    /// Whether that was said.
+    #[getter]
+    fn stopped(&self) -> bool {
+        self.inner.stopped()
+    }
 }
 
 impl PySettings {
@@ -60,6 +87,21 @@ impl PySettings {
         Duration::try_from_secs_f64(self.deadline).ok().filter(|time| !time.is_zero())
     }
 
+    /// Who may end the search, if anybody.
+    pub(crate) fn stop(&self) -> Option<dragoman_base::Stop> {
+        self.stop.as_ref().map(|stop| stop.get().inner.clone())
+    }
+
+    /// Refuses to begin what nobody wants any more.
+    fn go_on(&self) -> Result<()> {
+        match &self.stop {
+            Some(stop) if stop.get().inner.stopped() => {
+                Err(Error::Invalid("the search was stopped".to_owned()))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// As a phrase-based search wants it.
     pub fn phrase(&self) -> Settings {
         let limits = Limits {
@@ -68,6 +110,7 @@ impl PySettings {
             threshold: self.threshold,
             distortion: usize::try_from(self.distortion_limit).ok(),
             deadline: self.time(),
+            stop: self.stop(),
             memory: self.memory,
             keep: self.size > 1,
         };
@@ -304,6 +347,7 @@ impl NativeSystem {
     ) -> PyResult<TranslationColumns> {
         let weights = &weights.inner;
         let one = |i: usize| -> Result<Translation> {
+            settings.go_on()?;
             let target = targets.map(|targets| reference(targets.inner.get(i)));
             read(lines.inner.get(i), settings.markup, demands.as_ref().map(|d| &d[i]))
                 .and_then(|input| self.inner.translate(&input, weights, &settings, demand(target.as_ref())))

@@ -58,7 +58,7 @@ mod _core {
         language_known, normalise_lines, normalise_spans, sniff_file, truecase_undo, words,
     };
     #[pymodule_export]
-    use crate::decode::{NativeSystem, NativeWeights, TranslationStream, read_markup};
+    use crate::decode::{NativeSystem, NativeWeights, Stop, TranslationStream, read_markup};
     #[pymodule_export]
     use crate::forest_mert::{ForestLine, ForestLines};
     #[pymodule_export]
@@ -70,7 +70,7 @@ mod _core {
     #[pymodule_export]
     use crate::learner::Learner;
     #[pymodule_export]
-    use crate::lm::{LmMixture, LmModel, lm_convert, lm_estimate, lm_merge};
+    use crate::lm::{LmMixture, LmModel, lm_convert, lm_copies, lm_estimate, lm_merge};
     #[pymodule_export]
     use crate::maxent::maxent_train;
     #[pymodule_export]

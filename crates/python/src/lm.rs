@@ -266,3 +266,9 @@ impl LmMixture {
         score_file(py, &self.inner, path, tokens)
     }
 }
+
+/// Says whether this process may copy language models to large pages; without, processes share the pages of the file.
+#[pyfunction]
+pub fn lm_copies(wanted: bool) {
+    dragoman_lm::copies(wanted);
+}

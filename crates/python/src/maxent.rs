@@ -32,6 +32,7 @@ pub fn maxent_train(
     heldout: Option<PathBuf>,
     alpha: f64,
     seed: u64,
+    templates: Vec<String>,
 ) -> PyResult<Report> {
     let options = Options {
         rules,
@@ -48,6 +49,7 @@ pub fn maxent_train(
         heldout,
         alpha,
         seed,
+        templates,
     };
     let report = threads::run(py, || train(&options)).map_err(to_py)?;
     let sides = report.sides.map(|s| (s.iterations, s.converged, s.value, s.perplexity));

@@ -12,12 +12,14 @@ use dragoman_metric::capability::{Incremental, refusal};
 use dragoman_model::Input;
 use dragoman_model::found::{Candidates, Translation};
 use dragoman_phrase::{Choice, System};
-use dragoman_sample::{Mix, Mixed, Oracle, Pace, Plan, RankOptions, Shard, Start, Whole, rank, sample};
+use dragoman_sample::{
+    Mix, Mixed, OpenTexts, Oracle, Pace, Plan, RankOptions, Shard, Start, TextFeatures, Whole, rank, sample,
+};
 use dragoman_stream::pools;
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1, PyReadonlyArrayDyn};
 use pyo3::prelude::*;
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 /// How to sample, read from the fields of a Python object.
 #[derive(FromPyObject)]
@@ -243,6 +245,60 @@ pub struct PyPace<'py> {
     energy: f64,
 }
 
+/// Features of whole texts: their numbers, and an object whose `open(batch)` gives one with `values(place, text)` and
+/// `keep(place, text)`.
+struct AskedTexts {
+    ids: Vec<u32>,
+    object: Py<PyAny>,
+    /// The first thing that went wrong, for the caller.
+    error: Mutex<Option<PyErr>>,
+}
+
+impl AskedTexts {
+    fn ask<T>(&self, what: impl FnOnce(Python<'_>) -> PyResult<T>) -> Result<T> {
+        Python::attach(what).map_err(|error| {
+            self.error.lock().expect("no panic while locked").get_or_insert(error);
+            Error::Invalid("a feature of the whole text failed".to_owned())
+        })
+    }
+}
+
+impl TextFeatures for AskedTexts {
+    fn ids(&self) -> &[u32] {
+        &self.ids
+    }
+
+    fn open(&self, batch: &[usize]) -> Result<Box<dyn OpenTexts + '_>> {
+        let batch = batch.to_vec();
+        let object = self.ask(|py| self.object.call_method1(py, "open", (batch,)))?;
+        Ok(Box::new(AskedBatch { texts: self, object }))
+    }
+}
+
+struct AskedBatch<'a> {
+    texts: &'a AskedTexts,
+    object: Py<PyAny>,
+}
+
+impl OpenTexts for AskedBatch<'_> {
+    fn values(&mut self, place: usize, text: &str, out: &mut Vec<f64>) -> Result<()> {
+        let values = self
+            .texts
+            .ask(|py| self.object.call_method1(py, "values", (place, text))?.extract::<Vec<f64>>(py))?;
+        if values.len() != self.texts.ids.len() || values.iter().any(|value| !value.is_finite()) {
+            return Err(Error::Invalid(format!(
+                "a feature of the whole text must give a finite number, found {values:?}"
+            )));
+        }
+        out.extend(values);
+        Ok(())
+    }
+
+    fn keep(&mut self, place: usize, text: &str) -> Result<()> {
+        self.texts.ask(|py| self.object.call_method1(py, "keep", (place, text)).map(|_| ()))
+    }
+}
+
 /// A text and its references, ready for `SampleRank`.
 #[pyclass(frozen, module = "dragoman._core")]
 pub struct SampleRanker {
@@ -296,6 +352,7 @@ impl SampleRanker {
     /// One epoch of all chains; `shards` has for each chain the sentences of its batches. Chain k draws from the stream
     /// (seed, first + k), so that the result does not depend on the number of threads.
     #[allow(clippy::too_many_arguments)] // and the interpreter
+    #[pyo3(signature = (weights, start, pace, fixed, shards, ranking, texts=None))]
     fn epoch<'py>(
         &self,
         py: Python<'py>,
@@ -305,6 +362,7 @@ impl SampleRanker {
         fixed: Vec<usize>,
         shards: Vec<Vec<Vec<usize>>>,
         ranking: PyRanking,
+        texts: Option<(Vec<u32>, Py<PyAny>)>,
     ) -> PyResult<Ranked<'py>> {
         let options = ranking.options()?;
         let start = start.as_slice()?;
@@ -317,12 +375,14 @@ impl SampleRanker {
             let Some(place) = still.get_mut(feature) else { return Err(invalid("no such feature to fix")) };
             *place = true;
         }
+        let texts = texts.map(|(ids, object)| AskedTexts { ids, object, error: Mutex::default() });
         let one = |number: usize| {
             let shard = Shard {
                 inputs: &self.inputs,
                 metric: &self.metric,
                 references: &self.references,
                 batches: &shards[number],
+                texts: texts.as_ref().map(|texts| texts as &dyn TextFeatures),
             };
             let pace = pace.clone();
             rank(
@@ -335,7 +395,10 @@ impl SampleRanker {
                 (ranking.seed, ranking.first + number as u64),
             )
         };
-        let done = py.detach(|| pools::each(ranking.threads, shards.len(), one)).map_err(to_py)?;
+        let done = py.detach(|| pools::each(ranking.threads, shards.len(), one)).map_err(|error| {
+            let raised = texts.as_ref().and_then(|t| t.error.lock().expect("no panic while locked").take());
+            raised.unwrap_or_else(|| to_py(error))
+        })?;
         let Mixed { weights, sum, squares, information, figures } =
             Mixed::of(done.into_iter().enumerate(), &self.system);
         let lists = [weights, sum, squares, information];

@@ -163,6 +163,7 @@ impl PySettings {
             pops: self.pop_limit,
             threshold: self.threshold,
             deadline: self.time(),
+            stop: self.stop(),
             memory: self.memory,
             keep: self.size > 1,
         };

@@ -3,10 +3,10 @@
 use crate::gap;
 use crate::grammar::Form;
 use crate::import::reordering_columns;
-use crate::sort::{Sorted, Sorter};
 use crate::table::Table;
 use dragoman_base::io::Output;
 use dragoman_base::scratch::Scratch;
+use dragoman_base::sort::{Sorter, Strings};
 use dragoman_base::{Error, Result};
 use std::io::Write;
 use std::path::Path;
@@ -82,7 +82,7 @@ fn send(
     memory: usize,
     more: impl Fn(&[u32], u32, &mut Vec<u8>),
 ) -> Result<()> {
-    let mut sorter = Sorter::new(&Scratch::beside(Path::new(path)), memory);
+    let mut sorter = Sorter::new(Strings::default(), &Scratch::beside(Path::new(path)), memory);
     let mut line = Vec::new();
     table.walk(|source, rules| {
         for rule in rules {
@@ -94,7 +94,7 @@ fn send(
         }
         Ok(())
     })?;
-    let mut sorted: Sorted = sorter.finish()?;
+    let mut sorted = sorter.finish()?;
     let mut out = Output::create(path)?;
     while let Some(line) = sorted.next()? {
         out.write(line)?;

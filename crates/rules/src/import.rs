@@ -4,11 +4,11 @@
 use crate::code::{put_phrase, take_phrase, take_u32};
 use crate::gap;
 use crate::grammar::{Form, Line, fields, named_scores, score_names};
-use crate::sort::{Sorted, Sorter};
 use crate::table::{Builder, MAX_LENGTH, Rule};
 use dragoman_base::error::quote;
 use dragoman_base::io::Lines;
 use dragoman_base::scratch::Scratch;
+use dragoman_base::sort::{Sorted, Sorter, Strings};
 use dragoman_base::{Error, Names, Result, words};
 use std::borrow::Borrow;
 use std::path::PathBuf;
@@ -60,7 +60,7 @@ struct Importer {
     form: Form,
     /// Columns of a grammar of cdec.
     names: Vec<String>,
-    sorter: Sorter,
+    sorter: Sorter<Strings>,
     source: Names,
     target: Names,
     record: Vec<u8>,
@@ -282,7 +282,7 @@ impl Joiner {
         }
     }
 
-    fn join(&mut self, mut sorted: Sorted) -> Result<()> {
+    fn join(&mut self, mut sorted: Sorted<Strings>) -> Result<()> {
         let mut key = Vec::new();
         while let Some(record) = sorted.next()? {
             let first = crate::code::phrase_length(record);
@@ -347,7 +347,7 @@ pub fn import(options: impl Borrow<ImportOptions>) -> Result<ImportReport> {
     if form != Form::Phrases && !options.reordering.is_empty() {
         return Err(Error::Invalid("rules with gaps have no reordering tables".to_owned()));
     }
-    let sorter = Sorter::new(&Scratch::beside(&options.out), options.memory);
+    let sorter = Sorter::new(Strings::default(), &Scratch::beside(&options.out), options.memory);
     let (source, target) = if form == Form::Phrases { <_>::default() } else { gap::vocabularies() };
     let names = if form == Form::Cdec { chosen_scores(options)? } else { Vec::new() };
     let (record, words) = (Vec::new(), Vec::new());

@@ -9,7 +9,6 @@ pub mod extract;
 pub mod gap;
 mod grammar;
 mod import;
-mod sort;
 mod source;
 pub mod table;
 

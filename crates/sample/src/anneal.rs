@@ -122,14 +122,14 @@ pub fn sample(
 }
 
 /// The words of the current derivation.
-fn text(chain: &Chain<'_>) -> String {
+pub(super) fn text(chain: &Chain<'_>) -> String {
     let (options, sentence) = (chain.ready().options(), chain.ready().sentence());
     let words = chain.phrases().iter().flat_map(|&option| options.target(option));
     words.map(|&word| sentence.target_text(word)).collect::<Vec<_>>().join(" ")
 }
 
 /// The words if a member of the neighbourhood were the current derivation.
-fn text_with(chain: &Chain<'_>, hood: &Hood, member: usize) -> String {
+pub(super) fn text_with(chain: &Chain<'_>, hood: &Hood, member: usize) -> String {
     let mut inside = Vec::new();
     hood.options(chain, member, &mut inside);
     let (options, sentence) = (chain.ready().options(), chain.ready().sentence());
@@ -238,7 +238,7 @@ fn list(member: Member<'_>, settings: &Settings, plan: &Plan) -> Translation {
     let paths: Vec<(f64, Vec<u32>)> =
         derivations.iter().map(|(phrases, _)| append(&mut graph, ready, phrases)).collect();
     let mut extractor = Extractor::new(ready, &graph);
-    let wanted = Settings { size: paths.len(), ..*settings };
+    let wanted = Settings { size: paths.len(), ..settings.clone() };
     let mut made: Vec<(Hypothesis, f64)> = Vec::new();
     let mut texts: FxHashMap<String, usize> = FxHashMap::default();
     let listed = extractor.list(&paths, &wanted);

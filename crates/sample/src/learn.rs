@@ -154,7 +154,7 @@ impl Worker<'_, '_> {
     /// Moves the weights along the slope a, the sum of the members' features by their factors: as [`super::Pace`] says, or
     /// by min(b / |a|^2, C) a (after equation 6).
     fn update(&mut self, at: usize, picks: &[Pick], b: f64) {
-        let Self { epoch, options, members, scratch, hood, step, fixed, .. } = self;
+        let Self { epoch, options, members, scratch, hood, step, fixed, text_ids, text_values, .. } = self;
         let chain = &mut members[at].chain;
         for pick in picks {
             let pace = &mut epoch.pace;
@@ -162,6 +162,8 @@ impl Worker<'_, '_> {
                 step.add(id, pick.factor * value);
                 pace.differ(id, value);
             };
+            let values = text_values.iter().skip(pick.member * text_ids.len());
+            text_ids.iter().zip(values).for_each(|(&id, &value)| add(id, value));
             chain.difference(&mut epoch.learned, scratch, hood, pick.member, &mut add);
             epoch.pace.member(pick.share);
         }

@@ -36,4 +36,4 @@ pub use judge::{Fixed, Judge, Learned};
 pub use mix::Mixed;
 pub use moves::{Mix, draw};
 pub use pace::Pace;
-pub use rank::{Epoch, Oracle, RankOptions, Shard, rank};
+pub use rank::{Epoch, OpenTexts, Oracle, RankOptions, Shard, TextFeatures, rank};

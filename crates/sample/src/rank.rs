@@ -2,6 +2,7 @@
 //! two members of a neighbourhood differently. Nothing is ever decoded.
 
 use super::MEMORY;
+use super::anneal::{text, text_with};
 use super::bounds::Bounds;
 use super::chain::{Chain, Start};
 use super::hood::{Hood, Scratch};
@@ -74,6 +75,22 @@ pub struct RankOptions {
     pub clock: bool,
 }
 
+/// Features of whole sentences and documents, whose weights are learned with all others.
+pub trait TextFeatures: Sync {
+    /// Their numbers in the system.
+    fn ids(&self) -> &[u32];
+    /// The sentences of a batch, without translations yet.
+    fn open(&self, batch: &[usize]) -> Result<Box<dyn OpenTexts + '_>>;
+}
+
+/// The translations of a batch, as text features see them.
+pub trait OpenTexts {
+    /// Appends the value of each feature if the sentence at a place of the batch had this translation.
+    fn values(&mut self, place: usize, text: &str, out: &mut Vec<f64>) -> Result<()>;
+    /// The sentence has this translation from now on.
+    fn keep(&mut self, place: usize, text: &str) -> Result<()>;
+}
+
 /// What one chain works on.
 pub struct Shard<'a> {
     /// All sentences.
@@ -84,6 +101,8 @@ pub struct Shard<'a> {
     pub references: &'a [References],
     /// The sentences of each batch.
     pub batches: &'a [Vec<usize>],
+    /// Features of whole texts.
+    pub texts: Option<&'a dyn TextFeatures>,
 }
 
 /// What a chain has learned in an epoch.
@@ -189,12 +208,15 @@ pub fn rank(
             gained: Vec::new(),
             moved: Vec::new(),
             bounds: Bounds::default(),
+            texts: shard.texts.map(|texts| texts.open(batch)).transpose()?,
+            text_ids: shard.texts.map_or(&[], |texts| texts.ids()),
+            text_values: Vec::new(),
         };
         for ((ready, &sentence), all) in readies.iter().zip(batch).zip(&all) {
             let references = &shard.references[sentence];
             worker.join(ready, references, symbols(references, ready.sentence(), all), sentence)?;
         }
-        worker.run(&mut rng);
+        worker.run(&mut rng)?;
     }
     Ok(epoch)
 }
@@ -222,6 +244,11 @@ pub(super) struct Worker<'a, 'e> {
     pub(super) gained: Vec<f64>,
     pub(super) moved: Vec<(u32, f64)>,
     pub(super) bounds: Bounds,
+    /// Features of whole texts, their numbers, and by how much the values of each member of the neighbourhood differ
+    /// from those of the current derivation.
+    pub(super) texts: Option<Box<dyn OpenTexts + 'e>>,
+    pub(super) text_ids: &'e [u32],
+    pub(super) text_values: Vec<f64>,
 }
 
 impl<'a> Worker<'a, '_> {
@@ -235,6 +262,9 @@ impl<'a> Worker<'a, '_> {
         let from = (self.options.distortion, self.options.start);
         let chain = Chain::new(ready, from, &mut self.epoch.learned, &mut self.scratch)
             .map_err(|error| Error::Invalid(format!("line {}: {error}", sentence + 1)))?;
+        if let Some(texts) = &mut self.texts {
+            texts.keep(self.members.len(), &text(&chain))?;
+        }
         let mut text = Text::new(references);
         let words = chain.phrases.iter().map(|&option| &symbols[ready.options().place(option)]);
         text.replace(0, 0, words);
@@ -249,7 +279,7 @@ impl<'a> Worker<'a, '_> {
         Ok(())
     }
 
-    fn run(&mut self, rng: &mut Generator) {
+    fn run(&mut self, rng: &mut Generator) -> Result<()> {
         let began = Instant::now();
         let count = self.members.len();
         let (burn, learn) = (self.options.burn_in * count, self.options.samples * count);
@@ -261,18 +291,21 @@ impl<'a> Worker<'a, '_> {
             }
             let left = (1.0 - sample as f64 / burn.max(1) as f64).max(0.0);
             let temperature = self.options.temperature * heat.powf(left);
-            self.sample(at, sample >= burn, temperature, rng);
+            self.sample(at, sample >= burn, temperature, rng)?;
         }
         self.epoch.samples += (burn + learn) as u64;
         self.epoch.gain += self.scorer.score(&self.total) * count as f64;
         self.epoch.time += began.elapsed();
+        Ok(())
     }
 
     /// One sample: a move, and while learning an update if the ranking is wrong.
-    fn sample(&mut self, at: usize, learning: bool, temperature: f64, rng: &mut Generator) {
-        let Self { epoch, options, members, scratch, hood, shares, .. } = self;
+    fn sample(&mut self, at: usize, learning: bool, temperature: f64, rng: &mut Generator) -> Result<()> {
+        let Self { epoch, options, members, scratch, hood, .. } = self;
         let chain = &mut members[at].chain;
         if chain.look(&mut epoch.learned, &options.mix, rng, scratch, hood) {
+            self.weigh_texts(at)?;
+            let Self { options, hood, shares, .. } = self;
             let sampled = draw(hood, temperature, rng, shares);
             if learning && hood.scores.len() > 1 {
                 match options.oracle {
@@ -281,10 +314,39 @@ impl<'a> Worker<'a, '_> {
                 }
             }
             if sampled != self.hood.current {
+                if let Some(texts) = &mut self.texts {
+                    texts.keep(at, &text_with(&self.members[at].chain, &self.hood, sampled))?;
+                }
                 self.take(at, sampled);
             }
         }
         self.epoch.collected += u64::from(learning);
+        Ok(())
+    }
+
+    /// Adds to the scores of a neighbourhood what features of whole texts say of each of its members.
+    fn weigh_texts(&mut self, at: usize) -> Result<()> {
+        let Self { epoch, members, hood, texts, text_ids, text_values, .. } = self;
+        let Some(texts) = texts else { return Ok(()) };
+        text_values.clear();
+        for member in 0..hood.scores.len() {
+            if hood.scores[member] == f64::NEG_INFINITY {
+                text_values.resize(text_values.len() + text_ids.len(), 0.0);
+            } else {
+                texts.values(at, &text_with(&members[at].chain, hood, member), text_values)?;
+            }
+        }
+        let count = text_ids.len();
+        let now = text_values[hood.current * count..][..count].to_vec();
+        for (values, score) in text_values.chunks_mut(count).zip(&mut hood.scores) {
+            for ((value, now), &id) in values.iter_mut().zip(&now).zip(*text_ids) {
+                *value -= now;
+                if *score > f64::NEG_INFINITY {
+                    *score += epoch.learned.weight(id) * *value;
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Moves a sentence to a member of its neighbourhood.

@@ -341,7 +341,7 @@ fn the_bounds_of_gains_change_nothing() {
     let inputs = vec![ground.input.clone(), Input::plain("a b c"), Input::plain("? d")];
     let refs = ["v w u u", "w x u v", "y ? u"].map(|r| bleu().references(&[r.to_owned()]).unwrap());
     let batches = [vec![0, 2], vec![1]];
-    let shard = Shard { inputs: &inputs, metric: &bleu(), references: &refs, batches: &batches };
+    let shard = Shard { inputs: &inputs, metric: &bleu(), references: &refs, batches: &batches, texts: None };
     for oracle in [Oracle::Hope, Oracle::Gain] {
         let options = RankOptions { oracle, ..ranking() };
         let run = |all: bool| {
@@ -374,7 +374,7 @@ fn weights_move_as_the_equations_say() {
     let inputs = vec![ground.input.clone()];
     let refs = [bleu().references(&["v w u u".to_owned()]).unwrap()];
     let batches = [vec![0]];
-    let shard = Shard { inputs: &inputs, metric: &bleu(), references: &refs, batches: &batches };
+    let shard = Shard { inputs: &inputs, metric: &bleu(), references: &refs, batches: &batches, texts: None };
     let fixed: Vec<bool> = (0..ground.values.len()).map(|i| i == 1).collect();
     let run = |options: &RankOptions| {
         rank(&ground.system, &weights, (&ground.values, Pace::default()), &fixed, &shard, options, (4, 0))
@@ -406,7 +406,7 @@ fn the_mean_climbs_the_expected_gain() {
     let weights = ground.system.weights(None, &ground.values).unwrap();
     let (inputs, batches) = (vec![ground.input.clone()], [vec![0]]);
     let refs = [bleu().references(&["v w u x u".to_owned()]).unwrap()];
-    let shard = Shard { inputs: &inputs, metric: &bleu(), references: &refs, batches: &batches };
+    let shard = Shard { inputs: &inputs, metric: &bleu(), references: &refs, batches: &batches, texts: None };
     let (c, temperature) = (1e-9, 0.7);
     let (mut seen, bleu) = (0, bleu().scorer(100.0, 0.01));
     for seed in 0..60 {

@@ -5,6 +5,7 @@ pub mod file;
 pub mod text;
 pub mod toml;
 
+use dragoman_base::container::Bytes;
 use dragoman_base::io::{Lines, open};
 use dragoman_base::{Error, Names, Result};
 use std::io::{Cursor, Read};
@@ -98,8 +99,8 @@ pub fn load(path: &str, toml: bool) -> Result<Found> {
     start.truncate(seen);
     if file::is_weights(&start) {
         reader.read_to_end(&mut start).map_err(|source| Error::Io { path: path.to_owned(), source })?;
-        let bytes = std::sync::Arc::new(start);
-        return file::read(bytes, path).map(|(weights, info)| Found::Weights(Box::new(weights), Some(info)));
+        return file::read(Bytes::Owned(start), path)
+            .map(|(weights, info)| Found::Weights(Box::new(weights), Some(info)));
     }
     let form = if toml { Form::Toml } else { form(&start) };
     let count = lines_of(path, &start);

@@ -2,12 +2,12 @@
 
 use super::{Limits, Ready};
 use crate::graph::{Edge, Graph, NONE};
+use dragoman_base::End;
 use dragoman_model::Sink;
 use hashbrown::HashTable;
 use rustc_hash::FxHasher;
 use std::hash::Hasher;
 use std::ops::ControlFlow;
-use std::time::Instant;
 
 /// Rules of one source side with nodes for their gaps: a combination for each of (rule, first node, second node).
 #[derive(Debug, Clone, Copy)]
@@ -81,13 +81,7 @@ impl Cell {
     }
 
     /// Takes as many combinations as the limits allow, those with the best sums; false if time or memory ended it.
-    pub fn fill(
-        &mut self,
-        ready: &Ready<'_>,
-        graph: &Graph,
-        limits: &Limits,
-        until: Option<Instant>,
-    ) -> bool {
+    pub fn fill(&mut self, ready: &Ready<'_>, graph: &Graph, limits: &Limits, end: Option<&End>) -> bool {
         self.best = f32::NEG_INFINITY;
         self.cubes.sort_by(|a, b| b.0.total_cmp(&a.0));
         let Some(&(top, _)) = self.cubes.first() else { return true };
@@ -101,7 +95,7 @@ impl Cell {
             let _ = each(ready, graph, &cubes, from, up_to, |rule, tails, base| {
                 // Something is always taken, so that every sentence has a translation.
                 let look = left.is_multiple_of(OFTEN) && !self.found.is_empty();
-                if left == 0 || (look && until.is_some_and(|until| Instant::now() >= until)) {
+                if left == 0 || (look && end.is_some_and(End::come)) {
                     return ControlFlow::Break(());
                 }
                 left -= 1;
@@ -110,7 +104,7 @@ impl Cell {
             });
         }
         self.cubes = cubes;
-        (limits.pops > 0 || left > 0) && until.is_none_or(|until| Instant::now() < until)
+        (limits.pops > 0 || left > 0) && !end.is_some_and(End::come)
     }
 
     /// Scores a combination and files it.

@@ -12,11 +12,12 @@ pub use ready::Ready;
 use crate::graph::{Edge, Graph, NONE};
 use crate::parse::{Completed, Parse};
 use cell::{ABSENT, Cell, Cube};
+use dragoman_base::{End, Stop};
 use dragoman_model::{Applied, Rule, Sink, top};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// How widely to search.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Limits {
     /// Nodes that a cell keeps; 0 keeps all.
     pub nodes: usize,
@@ -26,6 +27,8 @@ pub struct Limits {
     pub threshold: f32,
     /// Time for one sentence; when it is over, the search goes on greedily.
     pub deadline: Option<Duration>,
+    /// Who says that nobody wants the result any more: the search goes on greedily then.
+    pub stop: Option<Stop>,
     /// Bytes for the search of one sentence; when they are used up, the search goes on greedily.
     pub memory: usize,
     /// Keeps edges that lost, for lists and forests.
@@ -45,21 +48,21 @@ pub struct Search<'a> {
     cells: Vec<(u32, u32)>,
     /// By end: the nodes of the start symbol from the sentence's start up to there.
     starts: Vec<(u32, u32)>,
-    until: Option<Instant>,
+    end: End,
     cell: Cell,
 }
 
 impl<'a> Search<'a> {
     /// A search of one sentence.
-    pub fn new(ready: &'a Ready<'a>, parse: &'a Parse, limits: Limits) -> Self {
+    pub fn new(ready: &'a Ready<'a>, parse: &'a Parse, mut limits: Limits) -> Self {
         Self {
+            end: End::new(limits.deadline, limits.stop.take()),
             ready,
             parse,
             limits,
             graph: Graph { stride: ready.stride, ..Graph::default() },
             cells: vec![(0, 0); parse.cells()],
             starts: vec![(0, 0); ready.sentence.len() + 1],
-            until: limits.deadline.and_then(|time| Instant::now().checked_add(time)),
             cell: Cell::new(ready.stride),
         }
     }
@@ -120,7 +123,7 @@ impl<'a> Search<'a> {
 
     /// Whether time or memory is used up.
     fn used_up(&self) -> bool {
-        self.until.is_some_and(|until| Instant::now() >= until) || self.graph.bytes() > self.limits.memory
+        self.end.come() || self.graph.bytes() > self.limits.memory
     }
 
     /// The nodes of a span.
@@ -152,13 +155,13 @@ impl<'a> Search<'a> {
     /// Takes what is best in a cell; gives its nodes.
     fn close(&mut self, span: (u32, u32)) -> (u32, u32) {
         self.graph.narrow |= self.used_up();
-        let mut limits = self.limits;
+        let mut limits = self.limits.clone();
         if self.graph.narrow {
             (limits.pops, limits.nodes) = GREEDY;
         }
         // Once it is greedy, what little a cell takes is taken, however late.
-        let until = self.until.filter(|_| !self.graph.narrow);
-        self.graph.narrow |= !self.cell.fill(self.ready, &self.graph, &limits, until);
+        let end = (!self.graph.narrow).then_some(&self.end);
+        self.graph.narrow |= !self.cell.fill(self.ready, &self.graph, &limits, end);
         self.cell.close(&mut self.graph, &limits, span)
     }
 }

@@ -2,9 +2,9 @@
 //!
 //! The n-grams of the highest order, and all that begin with `<s>`, keep their counts as they are.
 
-use super::sort::{Sorted, Sorter};
 use crate::words::{BOS, SPECIAL};
 use dragoman_base::Result;
+use dragoman_base::sort::{Numbers, Sorted, Sorter};
 
 /// Counts of counts of one order.
 #[derive(Debug, Clone, Default)]
@@ -44,7 +44,7 @@ pub struct Adjusted {
     /// Adjusted count and mark of each word.
     pub unigrams: Vec<(u64, bool)>,
     /// For each order from 2 on: records of context (last word first), word and count.
-    pub contexts: Vec<Sorter>,
+    pub contexts: Vec<Sorter<Numbers>>,
 }
 
 /// Walks over the n-grams of the highest order, those with the same ending together.
@@ -110,11 +110,11 @@ impl Walk<'_> {
 
 /// Computes adjusted counts of all orders; `contexts` are empty sorters for order 2 and up.
 pub fn adjust(
-    mut full: Sorted,
+    mut full: Sorted<Numbers>,
     order: usize,
     prune: &[u64],
     types: usize,
-    contexts: Vec<Sorter>,
+    contexts: Vec<Sorter<Numbers>>,
 ) -> Result<Adjusted> {
     let out = Adjusted { stats: vec![Stat::default(); order], unigrams: vec![(0, true); types], contexts };
     let (before, raw) = (vec![0; order + 1], vec![0; order + 1]);
@@ -126,8 +126,7 @@ pub fn adjust(
     }
     let mut key: Vec<u32> = Vec::with_capacity(order);
     let mut count = 0;
-    while full.advance()? {
-        let record = full.current();
+    while let Some(record) = full.next()? {
         if record[..order] != key[..] {
             if count > 0 {
                 walk.step(&key, count)?;

@@ -1,9 +1,9 @@
 //! Text in, sorted n-grams with their counts out.
 
-use super::sort::Sorter;
 use super::{Options, Report};
 use crate::words::{BOS, EOS, SPECIAL};
 use dragoman_base::io::Lines;
+use dragoman_base::sort::{Numbers, Sorter};
 use dragoman_base::words::{controls, words};
 use dragoman_base::{Error, Names, Result};
 
@@ -14,7 +14,7 @@ use dragoman_base::{Error, Names, Result};
 pub struct Counter {
     /// All words seen; the special ones come first.
     pub names: Names,
-    pub sorter: Sorter,
+    pub sorter: Sorter<Numbers>,
     order: usize,
     skip_symbols: bool,
     /// The current sentence from its last word to its start, in the last part of a buffer that fills from behind.
@@ -22,7 +22,7 @@ pub struct Counter {
 }
 
 impl Counter {
-    pub fn new(options: &Options, sorter: Sorter) -> Self {
+    pub fn new(options: &Options, sorter: Sorter<Numbers>) -> Self {
         let mut names = Names::new();
         for special in SPECIAL {
             names.intern(special);

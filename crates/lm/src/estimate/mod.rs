@@ -8,16 +8,14 @@ mod adjust;
 mod count;
 mod discount;
 mod smooth;
-mod sort;
 mod store;
 
 pub use discount::Discounts;
 
 use count::Counter;
-use dragoman_base::Scratch;
-use dragoman_base::{Error, Result, Texts};
+use dragoman_base::sort::{self, Numbers, Sorter};
+use dragoman_base::{Error, Result, Scratch, Texts};
 use rayon::prelude::*;
-use sort::Sorter;
 
 /// The highest order that can be estimated: a record of the widest sort holds the words and two numbers.
 pub const MAX_ORDER: usize = sort::MAX_WIDTH - 2;
@@ -111,7 +109,7 @@ fn check(options: &Options) -> Result<Vec<u64>> {
 }
 
 fn count(source: Source<'_>, options: &Options, scratch: &Scratch, report: &mut Report) -> Result<Counter> {
-    let sorter = Sorter::new(scratch, options.order + 1, options.memory / 2, true);
+    let sorter = Sorter::new(Numbers::counted(options.order + 1), scratch, options.memory / 2);
     let mut counter = Counter::new(options, sorter);
     match source {
         Source::Files(paths) => paths.iter().try_for_each(|path| counter.file(path, report))?,
@@ -146,7 +144,7 @@ pub fn estimate(source: Source<'_>, options: &Options, target: &mut dyn Target) 
     let (names, full) = (counter.names, counter.sorter.finish()?);
     // The other half of the memory; wider records get more of it.
     let share = |n: usize| options.memory / 2 * (n + 2) / (2..=order).map(|n| n + 2).sum::<usize>();
-    let contexts = (2..=order).map(|n| Sorter::new(&scratch, n + 2, share(n), false)).collect();
+    let contexts = (2..=order).map(|n| Sorter::new(Numbers::new(n + 2), &scratch, share(n))).collect();
     let adjusted = adjust::adjust(full, order, &prune, names.len(), contexts)?;
     (report.discounts, report.fallback) = discount::discounts(&adjusted.stats, options.fallback)?;
     report.counts = adjusted.stats.iter().map(|s| s.kept).collect();

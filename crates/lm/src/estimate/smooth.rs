@@ -6,16 +6,15 @@
 use super::Target;
 use super::adjust::unpack;
 use super::discount::{Discounts, apply};
-use super::sort::{Sorted, Sorter};
 use super::store::{Records, Store};
 use crate::words::{BOS, SPECIAL};
-use dragoman_base::Result;
-use dragoman_base::Scratch;
+use dragoman_base::sort::{Numbers, Sorted, Sorter};
+use dragoman_base::{Result, Scratch};
 
 /// One order on its way: its n-grams with discounted estimate and gamma, last word first, and the gammas of contexts.
 #[derive(Debug)]
 pub struct Weighed {
-    pub grams: Sorted,
+    pub grams: Sorted<Numbers>,
     pub gammas: Records,
 }
 
@@ -37,7 +36,12 @@ impl Group {
         (total as f64, free / total as f64)
     }
 
-    fn close(&mut self, discounts: &Discounts, grams: &mut Sorter, gammas: &mut Store) -> Result<()> {
+    fn close(
+        &mut self,
+        discounts: &Discounts,
+        grams: &mut Sorter<Numbers>,
+        gammas: &mut Store,
+    ) -> Result<()> {
         if self.words.is_empty() {
             return Ok(());
         }
@@ -60,17 +64,16 @@ impl Group {
 
 /// Discounts the n-grams of one order (2 or more), which come context by context.
 pub fn weigh(
-    mut sorted: Sorted,
+    mut sorted: Sorted<Numbers>,
     order: usize,
     discounts: &Discounts,
     scratch: &Scratch,
     bytes: usize,
 ) -> Result<Weighed> {
-    let mut grams = Sorter::new(scratch, order + 2, bytes / 4 * 3, false);
+    let mut grams = Sorter::new(Numbers::new(order + 2), scratch, bytes / 4 * 3);
     let mut gammas = Store::new(scratch, order, bytes / 4);
     let mut group = Group::default();
-    while sorted.advance()? {
-        let record = sorted.current();
+    while let Some(record) = sorted.next()? {
         let (count, pruned) = unpack(&record[order..]);
         if record[..order - 1] != group.context[..] {
             group.close(discounts, &mut grams, &mut gammas)?;
@@ -81,7 +84,7 @@ pub fn weigh(
     }
     group.close(discounts, &mut grams, &mut gammas)?;
     drop(sorted);
-    Ok(Weighed { grams: grams.finish()?, gammas: gammas.read() })
+    Ok(Weighed { grams: grams.finish()?, gammas: gammas.read()? })
 }
 
 /// Probability of each word; pruned words have none. `<s>` has 1 as lmplz writes it, so that scoring it costs nothing.
@@ -180,8 +183,8 @@ pub fn interpolate(
         let (next, gammas) = orders.pop().map_or((None, None), |w| (Some(w.grams), Some(w.gammas)));
         let mut backoffs = Backoffs::new(gammas)?;
         let mut store = Store::new(scratch, order + 1, bytes / 2);
-        while sorted.advance()? {
-            let (gram, rest) = sorted.current().split_at(order);
+        while let Some(record) = sorted.next()? {
+            let (gram, rest) = record.split_at(order);
             let (share, gamma) = (f64::from(f32::from_bits(rest[0])), f64::from(f32::from_bits(rest[1])));
             let p = (share + gamma * lower.of(&gram[..order - 1])?) as f32;
             if next.is_some() {
@@ -189,7 +192,7 @@ pub fn interpolate(
             }
             target.gram(gram, log10(p), backoffs.of(gram)?)?;
         }
-        lower = Lower::Grams(store.read());
+        lower = Lower::Grams(store.read()?);
         grams = next;
     }
     Ok(())

@@ -1,68 +1,12 @@
 //! Sequences of fixed-width records that move to a temporary file when they outgrow their share of the memory.
 
-use dragoman_base::io::read_at;
+use dragoman_base::scratch::Spool;
 use dragoman_base::{Result, Scratch};
 use std::fs::File;
-use std::io::{self, Write};
-use std::sync::Arc;
-
-/// The bytes of `words`, least significant first.
-pub fn write_words(file: &mut impl Write, words: &[u32]) -> io::Result<()> {
-    let mut bytes = Vec::with_capacity(words.len().min(CHUNK) * 4);
-    for chunk in words.chunks(CHUNK) {
-        bytes.clear();
-        bytes.extend(chunk.iter().flat_map(|w| w.to_le_bytes()));
-        file.write_all(&bytes)?;
-    }
-    Ok(())
-}
+use std::io::{BufReader, Read};
 
 /// Words that are turned to bytes at a time.
 const CHUNK: usize = 1 << 15;
-
-/// Reads words from part of a file, whoever else reads it at the same time.
-#[derive(Debug)]
-pub struct Window {
-    file: Arc<File>,
-    at: u64,
-    end: u64,
-    buffer: Vec<u32>,
-    next: usize,
-    width: usize,
-    /// Records that one read fetches.
-    batch: usize,
-}
-
-impl Window {
-    /// The records of `width` words in words `from..to` of `file`, read `batch` records at a time.
-    pub fn new(file: Arc<File>, from: u64, to: u64, width: usize, batch: usize) -> Self {
-        Self { file, at: from, end: to, buffer: Vec::new(), next: 0, width, batch: batch.max(1) }
-    }
-
-    /// Makes the next record current; false at the end.
-    pub fn advance(&mut self) -> io::Result<bool> {
-        self.next += self.width;
-        if self.next < self.buffer.len() {
-            return Ok(true);
-        }
-        let count = (self.end - self.at).min((self.batch * self.width) as u64) as usize;
-        self.buffer.clear();
-        self.next = 0;
-        if count == 0 {
-            return Ok(false);
-        }
-        let mut bytes = vec![0; count * 4];
-        read_at(&self.file, &mut bytes, self.at * 4)?;
-        self.buffer.extend(bytes.chunks_exact(4).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]])));
-        self.at += count as u64;
-        Ok(true)
-    }
-
-    /// The current record.
-    pub fn current(&self) -> &[u32] {
-        &self.buffer[self.next..self.next + self.width]
-    }
-}
 
 /// Takes records one by one; gives them back in the same order.
 #[derive(Debug)]
@@ -72,51 +16,66 @@ pub struct Store {
     /// Words that may stay in memory.
     limit: usize,
     buffer: Vec<u32>,
-    file: Option<File>,
-    written: u64,
+    spool: Option<Spool>,
 }
 
 impl Store {
     /// An empty store of records of `width` words that keeps at most `bytes` in memory.
     pub fn new(scratch: &Scratch, width: usize, bytes: usize) -> Self {
         let limit = (bytes / 4).max(width);
-        Self { scratch: scratch.clone(), width, limit, buffer: Vec::new(), file: None, written: 0 }
+        Self { scratch: scratch.clone(), width, limit, buffer: Vec::new(), spool: None }
     }
 
     /// Appends a record, given in two parts.
     pub fn push(&mut self, key: &[u32], rest: &[u32]) -> Result<()> {
         if self.buffer.len() + self.width > self.limit {
-            self.spill().map_err(|e| self.scratch.error(e))?;
+            self.spill()?;
         }
         self.buffer.extend_from_slice(key);
         self.buffer.extend_from_slice(rest);
         Ok(())
     }
 
-    fn spill(&mut self) -> io::Result<()> {
-        if self.file.is_none() {
-            self.file = Some(self.scratch.file().map_err(io::Error::other)?);
+    fn spill(&mut self) -> Result<()> {
+        let spool = match &mut self.spool {
+            Some(spool) => spool,
+            none => none.insert(Spool::new(&self.scratch)?),
+        };
+        for chunk in self.buffer.chunks(CHUNK) {
+            let bytes: Vec<u8> = chunk.iter().flat_map(|word| word.to_le_bytes()).collect();
+            spool.write(&bytes)?;
         }
-        if let Some(file) = &mut self.file {
-            write_words(file, &self.buffer)?;
-        }
-        self.written += self.buffer.len() as u64;
         self.buffer.clear();
         Ok(())
     }
 
     /// Reads the records from the start.
-    pub fn read(self) -> Records {
-        let batch = (CHUNK / self.width).max(1);
-        let file = self.file.map(|file| Window::new(Arc::new(file), 0, self.written, self.width, batch));
-        Records { file, buffer: self.buffer, next: None, width: self.width, scratch: self.scratch }
+    pub fn read(self) -> Result<Records> {
+        let Self { scratch, width, buffer, spool, .. } = self;
+        let left = spool.as_ref().map_or(0, |spool| spool.len() / (4 * width as u64));
+        let file = spool.map(Spool::read).transpose()?.map(|(file, _)| file);
+        Ok(Records {
+            file,
+            left,
+            row: Vec::new(),
+            bytes: vec![0; 4 * width],
+            buffer,
+            next: None,
+            width,
+            scratch,
+        })
     }
 }
 
 /// The records of a [`Store`] in order.
 #[derive(Debug)]
 pub struct Records {
-    file: Option<Window>,
+    /// Records of the temporary file, and how many are left there.
+    file: Option<BufReader<File>>,
+    left: u64,
+    /// The current record of the file, and its bytes.
+    row: Vec<u32>,
+    bytes: Vec<u8>,
     buffer: Vec<u32>,
     /// Start of the current record in the buffer; none while the file is being read.
     next: Option<usize>,
@@ -127,12 +86,14 @@ pub struct Records {
 impl Records {
     /// Makes the next record current; false at the end.
     pub fn advance(&mut self) -> Result<bool> {
-        if let Some(file) = &mut self.file {
-            if file.advance().map_err(|e| self.scratch.error(e))? {
-                return Ok(true);
-            }
-            self.file = None;
+        self.row.clear();
+        if let Some(file) = self.file.as_mut().filter(|_| self.left > 0) {
+            self.left -= 1;
+            file.read_exact(&mut self.bytes).map_err(|e| self.scratch.error(e))?;
+            self.row.extend(self.bytes.as_chunks::<4>().0.iter().map(|word| u32::from_le_bytes(*word)));
+            return Ok(true);
         }
+        self.file = None;
         let next = self.next.map_or(0, |at| at + self.width).min(self.buffer.len());
         self.next = Some(next);
         Ok(next < self.buffer.len())
@@ -140,10 +101,31 @@ impl Records {
 
     /// The current record; empty before the first and after the last.
     pub fn current(&self) -> &[u32] {
-        match (&self.file, self.next) {
-            (Some(file), _) if !file.buffer.is_empty() => file.current(),
-            (None, Some(at)) if at < self.buffer.len() => &self.buffer[at..at + self.width],
-            _ => &[],
+        let at = self.next.unwrap_or(self.buffer.len());
+        if self.file.is_some() { &self.row } else { self.buffer.get(at..at + self.width).unwrap_or_default() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn records_come_back_in_order(rows in prop::collection::vec([0u32..9, 0..1000], 0..200), bytes in 1usize..3000) {
+            let mut store = Store::new(&Scratch::new(None), 2, bytes);
+            for row in &rows { store.push(&row[..1], &row[1..]).unwrap(); }
+            let mut records = store.read().unwrap();
+            prop_assert!(records.current().is_empty());
+            for row in &rows {
+                prop_assert!(records.advance().unwrap());
+                prop_assert_eq!(records.current(), row);
+            }
+            for _ in 0..2 {
+                prop_assert!(!records.advance().unwrap());
+                prop_assert!(records.current().is_empty());
+            }
         }
     }
 }

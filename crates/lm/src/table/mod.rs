@@ -12,7 +12,7 @@ mod hash;
 
 pub use build::Automaton;
 pub use compact::Compact;
-pub use file::{Bytes, Head, Kind, assemble, is_table, parse};
+pub use file::{FORM, Head, Kind, assemble, parse};
 pub use hash::Hash;
 
 /// The node of the empty context.

@@ -66,6 +66,7 @@ pub const KINDS: &[(&str, Build)] = &[
     ("scores", scores::scores),
     ("lm", language::language),
     ("word-penalty", penalty::words),
+    ("source-word-penalty", penalty::source_words),
     ("phrase-penalty", penalty::phrases),
     ("unknown-penalty", penalty::unknown),
     ("pass-through", penalty::passed),

@@ -24,6 +24,19 @@ impl RuleFeature for Words {
     }
 }
 
+/// Minus one for each source word. All translations of a sentence have the same sum: published systems list this
+/// feature, and their sets of features can be had whole.
+struct SourceWords(u32);
+
+impl RuleFeature for SourceWords {
+    fn score(&self, _: &Sentence<'_>, rule: &Rule<'_>, out: &mut Sink<'_>) {
+        let words = rule.source().filter(|symbol| symbol.word().is_some()).count();
+        if rule.origin != Origin::Glue && words > 0 {
+            out.add(self.0, -(words as f32));
+        }
+    }
+}
+
 /// One for each phrase, or rule with gaps.
 struct Phrases {
     feature: u32,
@@ -118,6 +131,13 @@ pub fn words(part: &Part, to: &mut Builder) -> Result<()> {
     let ends = part.number("ends", 0.0)?;
     let feature = to.dense(&part.name)?;
     to.add_rule(Words { feature, ends });
+    Ok(())
+}
+
+/// `source-word-penalty`.
+pub fn source_words(part: &Part, to: &mut Builder) -> Result<()> {
+    let feature = to.dense(&part.name)?;
+    to.add_rule(SourceWords(feature));
     Ok(())
 }
 

@@ -6,14 +6,14 @@
 //! still fill in between; a swap likewise on the other side. The last phrase has no next.
 
 use super::reordering::{Columns, Orientation, Scores};
-use super::stack::Stacks;
+use super::stack::{Parser, Stacks};
 use super::{Context, OrderFeature, PreparedOrder, Step};
 use dragoman_model::feature::{get_u32, put_u32};
 use dragoman_model::{Rule, Sentence, Sink};
 use std::cell::RefCell;
 
 /// State: the stack, the class of the last phrase, its first source word.
-pub struct Hrm(pub Columns);
+pub struct Hrm(pub Columns, pub Parser);
 
 impl OrderFeature for Hrm {
     fn state_bytes(&self) -> usize {
@@ -25,19 +25,24 @@ impl OrderFeature for Hrm {
     }
 
     fn prepare<'a>(&'a self, context: Context<'a>) -> Box<dyn PreparedOrder + 'a> {
-        Box::new(Ready { scores: self.0.prepare(context), stacks: context.stacks })
+        Box::new(Ready { scores: self.0.prepare(context), stacks: context.stacks, parser: self.1 })
     }
 }
 
 struct Ready<'a> {
     scores: Scores,
     stacks: &'a RefCell<Stacks>,
+    parser: Parser,
 }
 
 impl PreparedOrder for Ready<'_> {
     fn extend(&self, step: &Step<'_>, previous: &[u8], next: &mut [u8], out: &mut Sink<'_>) {
-        let (orientation, stack) =
-            self.stacks.borrow_mut().shift(get_u32(previous, 0), step.from as u32, step.to as u32);
+        let (orientation, stack) = self.stacks.borrow_mut().shift(
+            get_u32(previous, 0),
+            step.from as u32,
+            step.to as u32,
+            self.parser,
+        );
         self.scores.before(step.option, orientation, out);
         if !step.first() {
             let start = get_u32(previous, 8) as usize;

@@ -1,6 +1,7 @@
 //! Lexicalised reordering (RM): how a phrase is oriented towards the phrase before it, and that one towards it.
 
 use super::hrm::Hrm;
+use super::stack::Parser;
 use super::{Context, OrderFeature, PreparedOrder, Step};
 use dragoman_base::{Error, Result};
 use dragoman_model::feature::{Builder, Part, get_u32, put_u32};
@@ -195,12 +196,12 @@ pub fn left_neighbour(step: &Step<'_>) -> u32 {
 }
 
 /// `reordering`, with `table` (its number, or several after commas), `model` (prefix of the columns) and `top`: phrase, for the phrase before,
-/// or stack, for the top of the shift-reduce stack (HRM).
+/// or stack, for the top of the shift-reduce stack (HRM), whose `parser` is plain or unrestricted.
 pub fn reordering(part: &Part, to: &mut Builder) -> Result<Box<dyn OrderFeature>> {
     let columns = Columns::new(part, to)?;
     match part.get("top").unwrap_or("stack") {
         "phrase" => Ok(Box::new(Local(columns))),
-        "stack" => Ok(Box::new(Hrm(columns))),
+        "stack" => Ok(Box::new(Hrm(columns, Parser::named(part.get("parser").unwrap_or("plain"))?))),
         other => Err(Error::Invalid(format!("reordering: top must be phrase or stack, found `{other}`"))),
     }
 }

@@ -7,6 +7,7 @@
 //! representation has two symbols more than words or classes: `^` for the empty stack and `^other` for words that are
 //! not in the list. 80 words and 50 and 20 classes make 3,588 names, all of which are filed when a system is opened.
 
+use super::stack::Parser;
 use super::{Context, OrderFeature, Orientation, PreparedOrder, Stacks, Step};
 use dragoman_base::{Error, Result};
 use dragoman_model::feature::sparse::Common;
@@ -51,6 +52,7 @@ struct SparseHrm {
     base: u32,
     common: Common,
     allowed: Vec<bool>,
+    parser: Parser,
 }
 
 impl SparseHrm {
@@ -237,7 +239,7 @@ impl PreparedOrder for Ready<'_> {
         let (stack, last) = (get_u32(previous, 0), get_u32(previous, 4));
         let mut stacks = self.stacks.borrow_mut();
         let top = stacks.top(stack).map(|[from, to, _]| (from as usize, to as usize));
-        let (orientation, after) = stacks.shift(stack, step.from as u32, step.to as u32);
+        let (orientation, after) = stacks.shift(stack, step.from as u32, step.to as u32, self.set.parser);
         let o = orientation as usize;
         if out.collects() {
             self.list_all(step, last, o, top, out);
@@ -263,7 +265,7 @@ impl PreparedOrder for Ready<'_> {
 }
 
 /// `sparse-hrm`, with `representations` (`w80` for 80 words, `c50` for 50 classes) and for each of them the files
-/// `source.w80` and `target.w80`.
+/// `source.w80` and `target.w80`; the `parser` of the stack is plain or unrestricted.
 pub fn sparse_hrm(part: &Part, to: &mut Builder) -> Result<Box<dyn OrderFeature>> {
     let mut representations = Vec::new();
     let mut inventory = Vec::new();
@@ -294,11 +296,12 @@ pub fn sparse_hrm(part: &Part, to: &mut Builder) -> Result<Box<dyn OrderFeature>
     if representations.is_empty() {
         return Err(Error::Invalid("sparse-hrm: expected words or classes, found neither".to_owned()));
     }
+    let parser = Parser::named(part.get("parser").unwrap_or("plain"))?;
     let common = Common::new(part, to, false)?;
     let count = inventory.len();
     let base = common.file(inventory.into_iter());
     let allowed = common.allowed(base, count);
-    Ok(Box::new(SparseHrm { representations, base, common, allowed }))
+    Ok(Box::new(SparseHrm { representations, base, common, allowed, parser }))
 }
 
 /// A template as names begin: `source.first.M` or `between.left`.

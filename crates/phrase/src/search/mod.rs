@@ -16,14 +16,15 @@ use crate::coverage::EMPTY;
 use crate::feature::Step;
 use crate::future::Future;
 use crate::options::{Opt, Span};
+use dragoman_base::{End, Stop};
 use dragoman_model::Sink;
 use hashbrown::HashTable;
 use rustc_hash::FxHasher;
 use std::hash::Hasher;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// How widely to search.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Limits {
     /// Nodes that a stack keeps (histogram pruning).
     pub stack: usize,
@@ -35,6 +36,8 @@ pub struct Limits {
     pub distortion: Option<usize>,
     /// Time for one sentence; when it is over, the search goes on greedily.
     pub deadline: Option<Duration>,
+    /// Who says that nobody wants the result any more: the search goes on greedily then.
+    pub stop: Option<Stop>,
     /// Bytes for the search of one sentence; when they are used up, the search goes on greedily.
     pub memory: usize,
     /// Keeps arcs that lost, for n-best lists and lattices.
@@ -89,7 +92,7 @@ pub struct Search<'a> {
     scratch: Vec<u8>,
     /// Bytes that edges take.
     held: usize,
-    until: Option<Instant>,
+    end: End,
     /// Whether time or memory is used up.
     narrow: bool,
     cubes: cube::Cubes,
@@ -102,6 +105,7 @@ impl<'a> Search<'a> {
         let width = limits.distortion.unwrap_or(length);
         let future = Future::new(length, width, options.longest(), |from, to| options.best(from, to));
         Self {
+            end: End::new(limits.deadline, limits.stop.clone()),
             ready,
             limits,
             future,
@@ -116,7 +120,6 @@ impl<'a> Search<'a> {
             cutoff: f32::NEG_INFINITY,
             scratch: vec![0; ready.stride],
             held: 0,
-            until: limits.deadline.and_then(|time| Instant::now().checked_add(time)),
             narrow: false,
             cubes: cube::Cubes::default(),
         }
@@ -160,7 +163,7 @@ impl<'a> Search<'a> {
 
     /// Whether time or memory is.
     fn used_up(&self) -> bool {
-        self.until.is_some_and(|until| Instant::now() >= until) || self.bytes() > self.limits.memory
+        self.end.come() || self.bytes() > self.limits.memory
     }
 
     fn bytes(&self) -> usize {

@@ -9,10 +9,10 @@ use super::{Options, Report};
 use crate::code::{take_bytes, take_number, take_phrase, take_u32};
 use crate::import::reordering_columns;
 use crate::log;
-use crate::sort::Sorted;
 use crate::table::{Builder, Rule};
 use dragoman_base::Result;
 use dragoman_base::scratch::{Scratch, Spool};
+use dragoman_base::sort::{Sorted, Strings};
 use rayon::prelude::*;
 use std::fs::File;
 use std::io::{BufReader, Read};
@@ -131,7 +131,7 @@ impl<'a> Finisher<'a> {
     }
 
     /// Reads the spool of rules beside the totals of their targets, and fills a table.
-    pub fn run(&self, spool: Spool, mut by_rule: Sorted, report: &mut Report) -> Result<Builder> {
+    pub fn run(&self, spool: Spool, mut by_rule: Sorted<Strings>, report: &mut Report) -> Result<Builder> {
         let mut builder = Builder::create(&self.options.out, &self.columns, &self.options.meta)?;
         let (mut file, scratch) = spool.read()?;
         let mut batch = Batch::default();

@@ -9,8 +9,8 @@ use crate::code::{
     has_first, phrase_length, put_alike, put_number, put_phrase, take_number, take_phrase, take_u32,
 };
 use crate::gap;
-use crate::sort::{Sorted, Sorter};
 use dragoman_base::scratch::Spool;
+use dragoman_base::sort::{Sorted, Sorter, Strings};
 use dragoman_base::{Error, Result, hash};
 use rustc_hash::FxHashSet;
 
@@ -57,7 +57,7 @@ pub struct Totals {
     pub orientations: Vec<u64>,
 }
 
-/// Writes the record of one occurrence. `links` have the source offset in the high half and the target offset in
+/// Writes the record of one occurrence behind its length (16 bits, least significant byte first). `links` have the source offset in the high half and the target offset in
 /// the low half of each byte. `last` is for phrases the orientation code, two bits for each side of each model, and for
 /// rules with gaps among how many the count is shared out.
 pub fn put_occurrence(
@@ -79,6 +79,16 @@ pub fn put_occurrence(
     put_number(bytes, last);
     let length = (bytes.len() - from - 2) as u16;
     bytes[from..from + 2].copy_from_slice(&length.to_le_bytes());
+}
+
+/// Adds all records of `bytes` to a sorter, each behind its length as [`put_occurrence`] and [`put_other`] write it.
+pub fn push_all(sorter: &mut Sorter<Strings>, mut bytes: &[u8]) -> Result<()> {
+    while let Some((length, rest)) = bytes.split_first_chunk::<2>() {
+        let (record, rest) = rest.split_at(usize::from(u16::from_le_bytes(*length)));
+        sorter.push(record)?;
+        bytes = rest;
+    }
+    Ok(())
 }
 
 /// A rule while its occurrences pass.
@@ -155,7 +165,7 @@ impl Rule {
 /// Puts the rules of one source phrase after the other.
 struct Gatherer {
     spool: Spool,
-    by_target: Sorter,
+    by_target: Sorter<Strings>,
     totals: Totals,
     counting: Counting,
     width: usize,
@@ -296,11 +306,11 @@ fn put_links(bytes: &mut Vec<u8>, links: &[u8]) {
 /// Gathers sorted occurrences to rules: a spool of rules, the rules by target phrase and, if there will be more, which
 /// targets there are.
 pub fn gather(
-    mut sorted: Sorted,
+    mut sorted: Sorted<Strings>,
     counting: Counting,
     spool: Spool,
-    by_target: Sorter,
-) -> Result<(Totals, Spool, Sorter, Targets)> {
+    by_target: Sorter<Strings>,
+) -> Result<(Totals, Spool, Sorter<Strings>, Targets)> {
     let width = 6 * counting.models;
     let totals = Totals { orientations: vec![0; width], ..Totals::default() };
     let (source, rules, record) = (Vec::new(), Vec::new(), Vec::new());
@@ -328,11 +338,11 @@ pub fn gather(
 /// Gives each rule the totals of its target phrase: count, number of rules, orientation counts, and what `extra`
 /// knows about the phrase; sorted by rule.
 pub fn join_targets(
-    mut by_target: Sorted,
+    mut by_target: Sorted<Strings>,
     models: usize,
-    mut by_rule: Sorter,
+    mut by_rule: Sorter<Strings>,
     extra: impl Fn(&[u32]) -> u32,
-) -> Result<Sorted> {
+) -> Result<Sorted<Strings>> {
     let mut target = Vec::new();
     let (mut rules, mut sums) = (Vec::new(), vec![0; 6 * models + 1]);
     let (mut words, mut record) = (Vec::new(), Vec::new());

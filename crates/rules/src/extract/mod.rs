@@ -23,8 +23,8 @@ pub use score::{ReorderingSmoothing, Scores, Smoothing, orientations};
 pub use significance::Threshold;
 
 use crate::gap;
-use crate::sort::Sorter;
 use dragoman_base::scratch::{Scratch, Spool};
+use dragoman_base::sort::{Sorter, Strings};
 use dragoman_base::{Error, Names, Result};
 use filter::Filter;
 use gaps::{Cutter, Written};
@@ -158,8 +158,8 @@ fn check_gaps(options: &Options, limits: &Limits) -> Result<()> {
             "expected at least one symbol, gaps of at least one word, and at most two gaps".to_owned()
         );
     }
-    if options.significance.is_some() || !options.models.is_empty() {
-        return bad("rules with gaps have no reordering models and no significance test".to_owned());
+    if !options.models.is_empty() {
+        return bad("rules with gaps have no reordering models".to_owned());
     }
     if options.scores == Scores::Cdec && (limits.fractional || options.smoothing != Smoothing::None) {
         return bad("cdec's scores are made of whole counts, without smoothing".to_owned());
@@ -198,14 +198,14 @@ pub fn extract(options: &Options) -> Result<Report> {
     let scratch = Scratch::beside(&options.out);
     let (models, counting) = (options.models.len(), options.counting());
     let filter = Filter::for_rules(options)?;
-    let sorter = Sorter::new(&scratch, options.memory / 2);
+    let sorter = Sorter::new(Strings::default(), &scratch, options.memory / 2);
     let (read, sorted) = passes::first(options, filter.as_ref(), sorter)?;
     let reader = read.reader;
     let mut report = reader.report.clone();
     if let Some((prefix, ending)) = &options.lexical {
         read.lexicon.write(prefix, ending, &reader.source_names, &reader.target_names)?;
     }
-    let by_target = Sorter::new(&scratch, options.memory / 4);
+    let by_target = Sorter::new(Strings::default(), &scratch, options.memory / 4);
     let (totals, spool, mut by_target, targets) =
         gather::gather(sorted, counting, Spool::new(&scratch)?, by_target)?;
     if let (Some(filter), Some(limits)) = (&filter, &options.gaps) {
@@ -220,7 +220,7 @@ pub fn extract(options: &Options) -> Result<Report> {
         _ => None,
     };
     let seen = |phrase: &[u32]| test.as_ref().map_or(0, |test| test.target.sentences(phrase).len() as u32);
-    let by_rule = Sorter::new(&scratch, options.memory / 4);
+    let by_rule = Sorter::new(Strings::default(), &scratch, options.memory / 4);
     let by_rule = gather::join_targets(by_target, models, by_rule, seen)?;
     report.tokens = totals.tokens;
     (report.extracted, report.rare) = (totals.all(), totals.rare);

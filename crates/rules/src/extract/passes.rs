@@ -10,7 +10,7 @@ use super::lexical::Lexicon;
 use super::significance::Corpus;
 use crate::code::put_phrase;
 use crate::gap;
-use crate::sort::{Sorted, Sorter};
+use dragoman_base::sort::{Sorted, Sorter, Strings};
 use dragoman_base::{Result, hash};
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
@@ -134,7 +134,7 @@ fn pass(
     mut next: impl FnMut(Option<&Chunk>) -> Result<Option<Chunk>> + Send,
     block: usize,
     work: impl Fn(&Chunk, &[Pair]) -> Vec<u8> + Sync,
-    sorter: &mut Sorter,
+    sorter: &mut Sorter<Strings>,
 ) -> Result<()> {
     let wave = block * WAITING * rayon::current_num_threads();
     let mut current = next(None)?;
@@ -145,7 +145,7 @@ fn pass(
                 chunk.pairs.chunks(wave).try_for_each(|wave| {
                     let found: Vec<Vec<u8>> =
                         wave.par_chunks(block).map(|pairs| work(&chunk, pairs)).collect();
-                    found.iter().try_for_each(|bytes| sorter.push_all(bytes))
+                    found.iter().try_for_each(|bytes| gather::push_all(sorter, bytes))
                 })
             },
         );
@@ -159,12 +159,12 @@ fn pass(
 pub fn first<'a>(
     options: &Options,
     filter: Option<&'a Filter>,
-    mut sorter: Sorter,
-) -> Result<(Read<'a>, Sorted)> {
+    mut sorter: Sorter<Strings>,
+) -> Result<(Read<'a>, Sorted<Strings>)> {
     let shape = Shape { length: options.length, models: options.models.clone(), moses: options.moses_next };
-    let corpora = options.significance.map(|_| (Corpus::default(), Corpus::default()));
-    let lexicon =
-        if options.gaps.is_some() { Lexicon::new((1, gap::MOST as u32)) } else { Lexicon::default() };
+    let gaps = if options.gaps.is_some() { (1, gap::MOST as u32) } else { (0, 0) };
+    let corpora = options.significance.map(|_| (Corpus::with_gaps(gaps.0), Corpus::with_gaps(gaps.1)));
+    let lexicon = if options.gaps.is_some() { Lexicon::new(gaps) } else { Lexicon::default() };
     let asked = filter.map(|filter| (filter, Asked::default()));
     let mut read = Read { reader: Reader::open(options)?, lexicon, corpora, filter: asked };
     let block = if options.gaps.is_some() { BLOCK_OF_GAPS } else { BLOCK };
@@ -183,7 +183,11 @@ pub fn first<'a>(
 }
 
 /// Reads the files again; what the filter held back counts for target sides, so that scores are those of all rules.
-pub fn second(options: &Options, what: (&Limits, &Filter, &Targets), by_target: &mut Sorter) -> Result<()> {
+pub fn second(
+    options: &Options,
+    what: (&Limits, &Filter, &Targets),
+    by_target: &mut Sorter<Strings>,
+) -> Result<()> {
     let (mut reader, mut asked) = (Reader::open(options)?, Asked::default());
     let next = |_: Option<&Chunk>| {
         let mut next = reader.chunk()?;

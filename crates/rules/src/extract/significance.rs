@@ -1,5 +1,8 @@
 //! Significance pruning (Johnson, Martin, Foster and Kuhn 2007): is it by chance that the two phrases of a rule share
 //! sentence pairs? Fisher's exact test on how many sentence pairs have the one, the other, and both.
+//!
+//! A sentence has a side with gaps if it has the runs of words of that side in their order, with at least one word for
+//! each gap: the test asks how surely the two sides belong together, not where the rule was extracted.
 
 use dragoman_base::Result;
 use rayon::prelude::*;
@@ -15,15 +18,22 @@ pub struct Corpus {
     /// First word of each sentence, and the end.
     starts: Vec<u32>,
     suffixes: Vec<u32>,
+    /// Symbols below this are gaps of phrases; no sentence has them.
+    gaps: u32,
 }
 
 impl Default for Corpus {
     fn default() -> Self {
-        Self { words: Vec::new(), starts: vec![0], suffixes: Vec::new() }
+        Self::with_gaps(0)
     }
 }
 
 impl Corpus {
+    /// No sentences; the first `gaps` symbols of the vocabulary are gaps.
+    pub fn with_gaps(gaps: u32) -> Self {
+        Self { words: Vec::new(), starts: vec![0], suffixes: Vec::new(), gaps }
+    }
+
     /// Adds a sentence.
     pub fn push(&mut self, words: &[u32]) -> Result<()> {
         self.words.extend_from_slice(words);
@@ -79,19 +89,50 @@ impl Corpus {
         from..from + self.suffixes[from..].partition_point(|at| order(at).is_le())
     }
 
-    /// The sentences that have a phrase, in order.
+    /// The sentences that have a phrase, in order; symbols below `self.gaps` are gaps.
     pub fn sentences(&self, phrase: &[u32]) -> Vec<u32> {
+        // The rarest run of words leaves the fewest sentences to look at.
+        let runs = phrase.split(|&symbol| symbol < self.gaps).filter(|run| !run.is_empty());
+        let places = runs.map(|run| self.find(run)).min_by_key(Range::len).unwrap_or(0..0);
         let mut found: Vec<u32> =
-            self.suffixes[self.find(phrase)].iter().map(|&at| self.sentence_of(at) as u32).collect();
+            self.suffixes[places].iter().map(|&at| self.sentence_of(at) as u32).collect();
         found.sort_unstable();
         found.dedup();
+        if self.has_gaps(phrase) {
+            found.retain(|&index| self.has(index, phrase));
+        }
         found
+    }
+
+    fn has_gaps(&self, phrase: &[u32]) -> bool {
+        phrase.iter().any(|&symbol| symbol < self.gaps)
+    }
+
+    /// Whether a sentence has a phrase.
+    fn has(&self, index: u32, phrase: &[u32]) -> bool {
+        let words = self.words_of(index as usize);
+        if !self.has_gaps(phrase) {
+            return words.windows(phrase.len()).any(|w| w == phrase);
+        }
+        // Gaps have no longest length, so the first place of each run leaves most room for the rest.
+        let mut rest = words;
+        let mut gap = 0; // words that a gap before the next run takes, at least
+        for part in phrase.chunk_by(|&a, &b| (a < self.gaps) == (b < self.gaps)) {
+            if part[0] < self.gaps {
+                gap = part.len();
+                continue;
+            }
+            let Some(from) = rest.get(gap..) else { return false };
+            let Some(at) = from.windows(part.len()).position(|w| w == part) else { return false };
+            rest = &from[at + part.len()..];
+            gap = 0;
+        }
+        rest.len() >= gap
     }
 
     /// How many of these sentences have a phrase.
     fn count_in(&self, sentences: &[u32], phrase: &[u32]) -> usize {
-        let has = |&&index: &&u32| self.sentence(index as usize).windows(phrase.len()).any(|w| w == phrase);
-        sentences.iter().filter(has).count()
+        sentences.iter().filter(|&&index| self.has(index, phrase)).count()
     }
 
     /// Number of sentences.
@@ -175,5 +216,44 @@ impl Test {
     pub fn passes(&self, sources: &[u32], targets: u32, source: &[u32], target: &[u32]) -> bool {
         let joint = self.joint(sources, targets, source, target);
         self.value(joint, sources.len(), targets as usize) >= self.threshold
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Whether words match symbols from their first one on, by trying all lengths of gaps.
+    fn matches(words: &[u32], symbols: &[u32], gaps: u32) -> bool {
+        match symbols.split_first() {
+            None => true,
+            Some((&symbol, rest)) if symbol < gaps => {
+                (1..=words.len()).any(|length| matches(&words[length..], rest, gaps))
+            }
+            Some((&symbol, rest)) => words.first() == Some(&symbol) && matches(&words[1..], rest, gaps),
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn sentences_with_gaps_are_those_that_a_slow_search_finds(
+            text in prop::collection::vec(prop::collection::vec(2u32..6, 0..9), 1..12),
+            phrase in prop::collection::vec(0u32..6, 1..6),
+        ) {
+            prop_assume!(phrase.iter().any(|&symbol| symbol >= 2));
+            let mut corpus = Corpus::with_gaps(2);
+            for sentence in &text {
+                corpus.push(sentence).unwrap();
+            }
+            corpus.index(6);
+            let slow: Vec<u32> = (0..text.len() as u32)
+                .filter(|&i| {
+                    let words = &text[i as usize];
+                    (0..=words.len()).any(|from| matches(&words[from..], &phrase, 2))
+                })
+                .collect();
+            prop_assert_eq!(corpus.sentences(&phrase), slow);
+        }
     }
 }

@@ -1,7 +1,9 @@
 //! Writing a table: rules arrive sorted by source phrase and go to temporary files, section by section.
 
-use super::file::{ALIGN, Hasher, head};
+use super::file::head;
 use super::{MAX_LENGTH, NONE, Record, SECTIONS};
+use dragoman_base::container::zeros;
+use dragoman_base::hash::Hasher;
 use dragoman_base::io::Output;
 use dragoman_base::scratch::{Scratch, Spool};
 use dragoman_base::{Error, Result, Texts, vocabulary};
@@ -232,7 +234,7 @@ fn save(path: &str, parts: Vec<Part>, head: impl FnOnce(&[(u64, u64)]) -> Vec<u8
     for spool in spools {
         let length = spool.len() as usize;
         spool.drain(|piece| out.write(piece))?;
-        out.write(&[0; ALIGN][..length.next_multiple_of(ALIGN) - length])?;
+        out.write(zeros(length))?;
     }
     out.finish()
 }

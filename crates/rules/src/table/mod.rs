@@ -9,14 +9,12 @@ mod file;
 
 pub use build::{Builder, Rule};
 
+use dragoman_base::container::{Bytes, Plain, view};
 use dragoman_base::vocabulary::Vocabulary;
-use dragoman_base::{Error, Result};
-use file::{Head, content_hash, damaged};
+use dragoman_base::{Error, Result, hash};
+use file::{FORM, Head};
 use std::ops::Range;
 use std::path::Path;
-
-#[cfg(target_endian = "big")]
-compile_error!("rule tables are mapped as they are: least significant byte first");
 
 /// The longest phrase on either side, in words: offsets of internal links are bytes.
 pub const MAX_LENGTH: usize = 255;
@@ -71,7 +69,7 @@ impl Node {
 /// An open rule table. Threads and processes share the mapped pages.
 #[derive(Debug)]
 pub struct Table {
-    map: memmap2::Mmap,
+    map: Bytes,
     head: Head,
     path: String,
     width: usize,
@@ -79,33 +77,14 @@ pub struct Table {
     places: [(usize, usize); SECTIONS],
 }
 
-/// Types that any bytes are a value of.
-trait Plain {}
-impl Plain for u8 {}
-impl Plain for u32 {}
-impl Plain for f32 {}
-impl Plain for [u8; 2] {}
-impl Plain for [u32; 2] {}
-impl Plain for Record {}
-
 impl Table {
     /// Maps the table at `path` and checks its head and that its sections fit together.
     pub fn open(path: &Path) -> Result<Self> {
         let name = path.display().to_string();
-        let fail = |source| Error::Io { path: name.clone(), source };
-        let file = std::fs::File::open(path).map_err(fail)?;
-        if !file.metadata().map_err(fail)?.is_file() {
-            return Err(damaged(&name, "not a file, so not a rule table"));
-        }
-        if file.metadata().map_err(fail)?.len() == 0 {
-            return Err(damaged(&name, "an empty file, not a rule table"));
-        }
-        // SAFETY: the map is read only, and everything read from it is checked against its length. Whoever changes
-        // the file under a running program gets wrong rules; our own writer never does (it renames).
-        let map = unsafe { memmap2::Mmap::map(&file) }.map_err(fail)?;
+        let map = Bytes::map(&name)?;
         let head = file::parse(&map, &name)?;
         let mut places = [(0, 0); SECTIONS];
-        for (place, (range, _)) in places.iter_mut().zip(&head.sections) {
+        for (place, range) in places.iter_mut().zip(&head.sections.places) {
             *place = (range.start, range.end);
         }
         let table = Self { width: head.columns.len(), map, head, path: name, places };
@@ -113,7 +92,7 @@ impl Table {
     }
 
     fn damaged(&self, what: &str) -> Error {
-        damaged(&self.path, format!("the rule table is damaged: {what}"))
+        FORM.damaged(&self.path, &format!("damaged: {what}"))
     }
 
     /// Whether the lengths of the sections agree.
@@ -122,7 +101,7 @@ impl Table {
             count.checked_mul(unit).is_some_and(|size| self.bytes(section).len() == size)
         };
         let words = |section: Section| (self.bytes(section).len() / 4).saturating_sub(1);
-        self.head.sections.len() == SECTIONS
+        self.head.sections.places.len() == SECTIONS
             && sized(Section::First, 4, words(Section::SourceStarts))
             && sized(Section::Nodes, 16, self.bytes(Section::Nodes).len() / 16)
             && self.bytes(Section::Nodes).len() >= 32
@@ -140,9 +119,7 @@ impl Table {
     }
 
     fn slice<T: Plain>(&self, section: Section) -> &[T] {
-        let bytes = self.bytes(section);
-        // SAFETY: any bytes are a `T`. The start is aligned: maps begin at a page, and sections at a multiple of 64.
-        unsafe { std::slice::from_raw_parts(bytes.as_ptr().cast::<T>(), bytes.len() / size_of::<T>()) }
+        view(self.bytes(section))
     }
 
     fn words(&self, sections: [Section; 3]) -> Option<Vocabulary<'_>> {
@@ -179,10 +156,7 @@ impl Table {
 
     /// A hash of all contents, of the hashes that the head has.
     pub fn signature(&self) -> u64 {
-        self.head
-            .sections
-            .iter()
-            .fold(self.head.rules as u64, |sum, (_, hash)| dragoman_base::hash::mix(sum ^ hash))
+        self.head.sections.hashes.iter().fold(self.head.rules as u64, |sum, part| hash::mix(sum ^ part))
     }
 
     /// The id of a source word.
@@ -326,11 +300,7 @@ impl Table {
 
     /// Reads all of the file and checks it against its hashes, on all cores; gives an error if it is damaged.
     pub fn verify(&self) -> Result<()> {
-        for (range, hash) in &self.head.sections {
-            if content_hash(&self.map[range.clone()]) != *hash {
-                return Err(self.damaged("the hash of a section does not fit"));
-            }
-        }
+        FORM.verify(&self.map, &self.head.sections, &self.path)?;
         let rising = |part: usize| self.slice::<[u32; 2]>(Section::Rules).is_sorted_by_key(|rule| rule[part]);
         if !self.source().is_whole() || !self.target_vocabulary().is_whole() || !rising(0) || !rising(1) {
             return Err(self.damaged("its contents make no sense"));
