@@ -1,0 +1,347 @@
+"""The server on multi30k, German to English: speed, what it costs beside decoding, and too much load. Prints JSON.
+
+`start` is the time from the command to the first translated byte. `captions` has requests for single captions by 1,
+8, 64 and 512 clients, each of which asks again when it has its answer: requests a second, milliseconds of the median,
+of 95 and of 99 in 100. `cost` is the processor time of a request, server and decoder together, beyond that of the
+same lines in one call of the decoder. `batches` are requests of 100 lines, against `dragoman translate` on the same
+text, in turn: the ratio of lines per processor second, and per second. `overload` asks ten times as often as the
+server can answer, at set times, for `--seconds`: answers by status, how many of those that were let in came after
+their deadline, memory before and after. `shared` are bytes of a decoder's own for one and for two processes, and what
+sharing the language model costs in processor time. Clients are processes of their own on the same machine: its cores
+are shared with them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import re
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+from urllib.request import urlopen
+
+import _multi30k
+from dragoman._core import lm_copies
+from dragoman.decoder import Decoder
+
+TICK = os.sysconf("SC_CLK_TCK")
+DEADLINE = 10.0
+PAUSE = 1.0
+"""Seconds after which a client that was refused asks again."""
+
+
+class Server:
+    """`dragoman serve` in a process of its own."""
+
+    def __init__(self, model: Path, *options: str) -> None:
+        began = time.perf_counter()
+        command = [sys.executable, "-m", "dragoman", "serve", "--model", str(model), "--port", "0", *options]
+        self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+        assert self.process.stderr is not None
+        said = self.process.stderr.readline()
+        found = re.search(r"http://\S+", said)
+        if not found:
+            raise SystemExit(f"the server did not start: {said}")
+        self.url = urlsplit(found[0])
+        asyncio.run(self._one("ein hund rennt ."))
+        self.first = time.perf_counter() - began
+        self.first_cpu = self.seconds()
+
+    async def _one(self, line: str) -> None:
+        await Client(self.url.port or 80).ask(line)
+
+    @property
+    def pids(self) -> list[int]:
+        """The server's, then those of its decoders."""
+        me = self.process.pid
+        children = Path(f"/proc/{me}/task/{me}/children").read_text().split()
+        return [me, *map(int, children)]
+
+    def seconds(self) -> float:
+        """Processor time of the server and its decoders."""
+        fields = [Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split() for pid in self.pids]
+        return sum(int(field[11]) + int(field[12]) for field in fields) / TICK
+
+    def memory(self) -> list[int]:
+        """Bytes of their own, not of mapped files: the server's, then each decoder's."""
+        texts = [Path(f"/proc/{pid}/status").read_text() for pid in self.pids]
+        return [int(found[1]) * 1024 for text in texts if (found := re.search(r"RssAnon:\s+(\d+)", text))]
+
+    def late(self) -> int:
+        """Answers that took the server longer than a deadline, since it was started."""
+        with urlopen(f"http://127.0.0.1:{self.url.port}/metrics", timeout=60) as answer:
+            text = answer.read().decode()
+        found = re.findall(r'request_seconds_bucket{le="(?:10.0|\+Inf)"} (\d+)', text)
+        return int(found[1]) - int(found[0])
+
+    def stop(self) -> int:
+        """Ends it."""
+        self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(60)
+
+
+@contextmanager
+def serving(model: Path, *options: str) -> Iterator[Server]:
+    """A server, and its end."""
+    server = Server(model, *options)
+    try:
+        yield server
+    finally:
+        server.stop()
+
+
+class Client:
+    """One connection that lives on, with as little work as can be."""
+
+    def __init__(self, port: int) -> None:
+        self._port = port
+        self._link: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
+
+    async def ask(self, lines: str | Sequence[str]) -> tuple[int, Any]:
+        """Status and answer."""
+        if self._link is None:
+            self._link = await asyncio.open_connection("127.0.0.1", self._port)
+        reader, writer = self._link
+        body = json.dumps({"q": lines, "source": "de", "target": "en"}).encode()
+        head = "POST /translate HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json"
+        writer.write(f"{head}\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body)
+        got = await reader.readuntil(b"\r\n\r\n")
+        length = int(re.search(rb"content-length: (\d+)", got.lower())[1])  # type: ignore[index]
+        content = await reader.readexactly(length)
+        return int(got[9:12]), content
+
+    def close(self) -> None:
+        """Ends the connection."""
+        if self._link is not None:
+            self._link[1].close()
+            self._link = None
+
+
+async def _closed(port: int, lines: Sequence[str], clients: int, seconds: float) -> tuple[list[float], int, float]:
+    """Clients that ask again when they have an answer: their waits, who was refused, and the time of it all."""
+    waits: list[float] = []
+    refused: list[float] = []
+    numbers = iter(range(1 << 60))
+    until = time.perf_counter() + seconds
+
+    async def one() -> None:
+        client = Client(port)
+        while time.perf_counter() < until:
+            began = time.perf_counter()
+            status, _ = await client.ask(lines[next(numbers) % len(lines)])
+            if status == 503:
+                refused.append(began)
+                await asyncio.sleep(PAUSE)
+                continue
+            waits.append(time.perf_counter() - began)
+        client.close()
+
+    began = time.perf_counter()
+    await asyncio.gather(*(one() for _ in range(clients)))
+    return waits, len(refused), time.perf_counter() - began
+
+
+def _away(function: str, *arguments: Any) -> Any:
+    """Runs one of the functions below in a process of its own, whose processor time is not the server's."""
+    code = f"import json, sys; sys.path.insert(0, {str(Path(__file__).parent)!r}); import serve; " \
+           f"print(json.dumps(serve.{function}(*json.load(sys.stdin))))"  # fmt: skip
+    made = subprocess.run(
+        [sys.executable, "-c", code], input=json.dumps(arguments), capture_output=True, text=True, check=True
+    )
+    return json.loads(made.stdout.splitlines()[-1])
+
+
+def clients_of(port: int, lines: list[str], clients: int, seconds: float) -> dict[str, float]:
+    """Rate and latency of single captions."""
+    waits, refused, whole = asyncio.run(_closed(port, lines, clients, seconds))
+    waits.sort()
+    places = {f"p{part}": round(waits[len(waits) * part // 100] * 1e3, 1) for part in (50, 95, 99)}
+    return {"requests": len(waits), "refused": refused, "a_second": round(len(waits) / whole, 1), **places}
+
+
+async def _batches(port: int, lines: Sequence[str], size: int, clients: int) -> float:
+    pieces = [lines[at : at + size] for at in range(0, len(lines), size)]
+    waiting = iter(pieces)
+    began = time.perf_counter()
+
+    async def one() -> None:
+        client = Client(port)
+        for piece in waiting:
+            status, _ = await client.ask(list(piece))
+            if status != 200:
+                raise SystemExit(f"expected 200, found {status}")
+        client.close()
+
+    await asyncio.gather(*(one() for _ in range(clients)))
+    return time.perf_counter() - began
+
+
+def batches_of(port: int, lines: list[str], size: int, clients: int) -> float:
+    """Seconds for all lines in requests of some."""
+    return asyncio.run(_batches(port, lines, size, clients))
+
+
+async def _open(port: int, lines: Sequence[str], rate: float, seconds: float) -> dict[str, Any]:
+    """Requests at set times, whether others are answered or not."""
+    statuses: Counter[str] = Counter()
+    accepted: list[float] = []
+    free: list[Client] = []
+    tasks: set[asyncio.Task[None]] = set()
+
+    async def one(number: int) -> None:
+        client = free.pop() if free else Client(port)
+        began = time.perf_counter()
+        try:
+            status, _ = await client.ask(lines[number % len(lines)])
+        except (OSError, asyncio.IncompleteReadError):
+            statuses["cut"] += 1
+            client.close()
+            return
+        statuses[str(status)] += 1
+        if status == 200:
+            accepted.append(time.perf_counter() - began)
+        free.append(client)
+
+    began = time.perf_counter()
+    number = 0
+    while (now := time.perf_counter() - began) < seconds:
+        while number < now * rate and len(tasks) < 4000:
+            task = asyncio.ensure_future(one(number))
+            tasks.add(task)
+            task.add_done_callback(tasks.discard)
+            number += 1
+        await asyncio.sleep(0.005)
+    await asyncio.gather(*tasks)
+    return {
+        "asked": number, "asked_a_second": round(number / seconds, 1), "answers": dict(statuses),
+        "late": sum(wait > DEADLINE for wait in accepted), "slowest": round(max(accepted, default=0.0), 2),
+    }  # fmt: skip
+
+
+def overload_of(port: int, lines: list[str], rate: float, seconds: float) -> dict[str, Any]:
+    """More than can be done."""
+    return asyncio.run(_open(port, lines, rate, seconds))
+
+
+def command_line(model: Path, lines: Sequence[str]) -> tuple[float, float]:
+    """`dragoman translate`: wall and processor seconds, without those of starting it."""
+    with tempfile.TemporaryDirectory() as folder:
+        text, short = Path(folder) / "in", Path(folder) / "short"
+        text.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+        short.write_text(f"{lines[0]}\n", encoding="utf-8")
+        figures = []
+        for source in (short, text):
+            with source.open() as given:
+                began, before = time.perf_counter(), os.times()
+                subprocess.run(
+                    [sys.executable, "-m", "dragoman", "translate", "--model", str(model)], stdin=given,
+                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True,
+                )  # fmt: skip
+                after = os.times()
+                cpu = after.children_user + after.children_system - before.children_user - before.children_system
+                figures.append((time.perf_counter() - began, cpu))
+    return figures[1][0] - figures[0][0], figures[1][1] - figures[0][1]
+
+
+def sharing(model: Path, lines: list[str], repeat: int) -> float:
+    """Processor time with the pages of the language model's file over that with a copy in large pages."""
+    decoders = []
+    for copies in (False, True):
+        lm_copies(copies)
+        decoders.append(Decoder(model, threads=1))
+        decoders[-1].translate(lines[:50])
+    ratios = []
+    for _ in range(repeat):
+        times = []
+        for decoder in decoders:
+            began = time.process_time()
+            decoder.translate(lines)
+            times.append(time.process_time() - began)
+        ratios.append(times[0] / times[1])
+    return round(statistics.median(ratios), 3)
+
+
+def main() -> None:
+    """Runs and prints."""
+    parser = _multi30k.options(__doc__, 1000)
+    parser.add_argument("--seconds", type=float, default=60.0, help="of overload")
+    parser.add_argument("--each", type=float, default=8.0, help="seconds for each number of clients")
+    parser.add_argument("--repeat", type=int, default=3)
+    options: argparse.Namespace = parser.parse_args()
+    lines = _multi30k.read("test_2016_flickr.de", options.sentences)
+    with _multi30k.model_of(options.model) as model:
+        report: dict[str, Any] = {"load_average": os.getloadavg()[0]}
+        with serving(model) as server:
+            port = server.url.port
+            report["start"] = {"seconds": round(server.first, 2), "cpu_seconds": round(server.first_cpu, 2)}
+            _away("batches_of", port, lines[:200], 20, 2)
+            report["captions"] = {str(n): _away("clients_of", port, lines, n, options.each) for n in (1, 8, 64, 512)}
+            best = max(row["a_second"] for row in report["captions"].values())
+            report["cost"] = _cost(model, server, lines)
+            before = server.memory()
+            report["overload"] = _away("overload_of", port, lines, 10 * best, options.seconds)
+            report["overload"]["late_by_the_server"] = server.late()
+            time.sleep(PAUSE)
+            middle = server.memory()
+            again = _away("overload_of", port, lines, 10 * best, options.seconds / 4)
+            after = server.memory()
+            megabytes = [[round(part / 1e6, 1) for part in row] for row in (before, middle, after)]
+            report["overload"] |= {"megabytes": megabytes, "again": again["answers"]}
+            report["answers_after"] = _away("clients_of", port, lines, 1, 1.0)["requests"] > 0
+        with serving(model, "--deadline", "120") as server:  # throughput, whatever else the machine does
+            _away("batches_of", server.url.port, lines[:200], 20, 2)
+            report["batches"] = _ratios(model, server, lines * 2, options.repeat)
+        report["shared"] = {"cpu_ratio": sharing(model, lines[:200], options.repeat)}
+        for workers in ("1", "2"):
+            with serving(model, "--workers", workers, "--threads", "2") as server:
+                _away("batches_of", server.url.port, lines[:200], 10, 4)
+                report["shared"][f"megabytes_{workers}"] = [round(part / 1e6, 1) for part in server.memory()]
+    print(json.dumps(report, indent=1))
+
+
+def _cost(model: Path, server: Server, lines: list[str]) -> dict[str, float]:
+    """Processor time of single captions, beside that of the same lines in the decoder alone."""
+    decoder = Decoder(model, threads=1)
+    decoder.translate(lines[:50])
+    rows = {}
+    for clients in (1, 64):
+        before = server.seconds()
+        asked = _away("clients_of", server.url.port, lines, clients, 6.0)["requests"]
+        each = (server.seconds() - before) / asked
+        some = (lines * (asked // len(lines) + 1))[:asked]
+        began = time.process_time()
+        decoder.translate(some)
+        alone = (time.process_time() - began) / asked
+        rows[str(clients)] = {
+            "request_ms": round(each * 1e3, 3), "decoding_ms": round(alone * 1e3, 3),
+            "beyond_ms": round((each - alone) * 1e3, 3),
+        }  # fmt: skip
+    return rows  # type: ignore[return-value]
+
+
+def _ratios(model: Path, server: Server, lines: list[str], repeat: int) -> dict[str, Any]:
+    """Requests of 100 lines against the command line, in turn."""
+    walls, times = [], []
+    for _ in range(repeat):
+        wall, cpu = command_line(model, lines)
+        before = server.seconds()
+        own = _away("batches_of", server.url.port, lines, 100, 6)
+        walls.append(wall / own)
+        times.append(cpu / (server.seconds() - before))
+    return {"wall_ratio": round(statistics.median(walls), 3), "cpu_ratio": round(statistics.median(times), 3)}
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,253 @@
+"""Where batches are done: on threads of this process, or in processes that are replaced when they are lost."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+import sys
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Protocol
+
+import dragoman
+from dragoman.errors import OptionError
+from dragoman.serve.frames import Applied, Apply, Batch, Cancel, Done, decode, encode, length
+from dragoman.serve.runner import Runner
+from dragoman.translator import Translator
+
+__all__ = ["Decoder", "Local", "Process"]
+
+_READ = 1 << 16
+_TRIES = 5
+"""Times that a process may fail to open its models before the server gives up starting."""
+
+
+class Decoder(Protocol):
+    """Does batches. What is done is told to the queue."""
+
+    threads: int
+    ready: bool
+    told: Callable[[Decoder, Done], None]
+    """Called with every answer."""
+    lost: Callable[[Decoder], None]
+    """Called when all batches under way are lost."""
+    freed: Callable[[], None]
+    """Called when it can work again."""
+
+    async def start(self) -> None:
+        """Makes it ready."""
+
+    def run(self, batch: Batch) -> None:
+        """Takes a batch."""
+
+    def cancel(self, number: int) -> None:
+        """Nobody wants a batch any more."""
+
+    async def apply(self, change: Apply) -> Applied:
+        """Changes the models."""
+
+    async def close(self) -> None:
+        """Ends it."""
+
+
+def _ignore(*_: Any) -> None:
+    pass
+
+
+class Local:
+    """Threads of this process, with models that are open already or opened here."""
+
+    def __init__(self, models: Mapping[str, Translator], threads: int) -> None:
+        self.threads, self.ready = threads, True
+        self.told: Callable[[Decoder, Done], None] = _ignore
+        self.lost: Callable[[Decoder], None] = _ignore
+        self.freed: Callable[[], None] = _ignore
+        self._runner = Runner()
+        for name, model in models.items():
+            self._runner.add(name, model)
+        self._pool: ThreadPoolExecutor | None = None
+
+    async def start(self) -> None:
+        """Starts the threads."""
+        self._pool = ThreadPoolExecutor(self.threads + 1, "dragoman-serve")
+
+    def run(self, batch: Batch) -> None:
+        """Takes a batch."""
+        assert self._pool is not None
+        loop = asyncio.get_running_loop()
+        self._runner.expect(batch.number)
+
+        def work() -> None:
+            done = self._runner.run(batch)
+            with suppress(RuntimeError):  # the loop has ended
+                loop.call_soon_threadsafe(self.told, self, done)
+
+        self._pool.submit(work)
+
+    def cancel(self, number: int) -> None:
+        """Nobody wants a batch any more."""
+        self._runner.cancel(number)
+
+    async def apply(self, change: Apply) -> Applied:
+        """Changes the models."""
+        return await asyncio.get_running_loop().run_in_executor(None, self._runner.apply, change)
+
+    async def close(self) -> None:
+        """Ends the threads."""
+        if self._pool is not None:
+            self._pool.shutdown(wait=True, cancel_futures=True)
+            self._pool = None
+
+
+class Process:
+    """A process of its own. When it is lost another takes its place, with the models that are loaded then."""
+
+    def __init__(self, threads: int, *, shared: bool, state: Callable[[], list[Apply]]) -> None:
+        self.threads, self.ready = threads, False
+        self.told: Callable[[Decoder, Done], None] = _ignore
+        self.lost: Callable[[Decoder], None] = _ignore
+        self.freed: Callable[[], None] = _ignore
+        self._shared, self._state = shared, state
+        self._process: asyncio.subprocess.Process | None = None
+        self._writer: asyncio.StreamWriter | None = None
+        self._answers: dict[int, asyncio.Future[Applied]] = {}
+        self._task: asyncio.Task[None] | None = None
+        self._number = 0
+        self.closing = False
+        self.starts = 0
+
+    @property
+    def pid(self) -> int | None:
+        """Of the process that works now."""
+        return None if self._process is None else self._process.pid
+
+    async def start(self) -> None:
+        """Starts the process and opens the models; the first failure is told, later ones are tried again."""
+        self._task = asyncio.get_running_loop().create_task(self._live())
+        await self._begun()
+
+    async def _begun(self) -> None:
+        while not self.ready:
+            assert self._task is not None
+            if self._task.done():
+                self._task.result()
+                raise OptionError("the decoder ended before it was ready")
+            await asyncio.sleep(0.01)
+
+    async def _live(self) -> None:
+        failures = 0
+        while not self.closing:
+            try:
+                reader = await self._spawn()
+                listener = asyncio.get_running_loop().create_task(self._listen(reader))
+                opening = asyncio.get_running_loop().create_task(self._open())
+                await asyncio.wait({listener, opening}, return_when=asyncio.FIRST_COMPLETED)
+                if opening.done():
+                    opening.result()
+                    failures = 0
+                    await listener
+                else:
+                    opening.cancel()
+                    failures += 1
+            except OptionError:
+                if not self.starts or failures >= _TRIES:
+                    raise
+                failures += 1
+            finally:
+                self._end()
+            if failures >= _TRIES and not self.starts:
+                raise OptionError("the decoder cannot be started: it ended again and again")
+            if failures and not self.closing:
+                await asyncio.sleep(min(5.0, 0.2 * 2**failures))
+
+    async def _spawn(self) -> asyncio.StreamReader:
+        ours, theirs = socket.socketpair()
+        # The child finds this very package, wherever it was imported from.
+        place = str(Path(dragoman.__file__).parent.parent)
+        path = os.pathsep.join(filter(None, [place, os.environ.get("PYTHONPATH", "")]))
+        self._process = await asyncio.create_subprocess_exec(
+            sys.executable, "-m", "dragoman.serve.worker", str(theirs.fileno()), str(self.threads),
+            "shared" if self._shared else "alone", pass_fds=[theirs.fileno()], env={**os.environ, "PYTHONPATH": path},
+            stdin=asyncio.subprocess.DEVNULL,
+        )  # fmt: skip
+        theirs.close()
+        reader, self._writer = await asyncio.open_connection(sock=ours)
+        return reader
+
+    async def _open(self) -> None:
+        """Opens all models in a new process, then lets it work."""
+        for change in self._state():
+            done = await self.apply(change)
+            if done.error is not None:
+                raise OptionError(done.error)
+        self.ready = True
+        self.starts += 1
+        self.freed()
+
+    async def _listen(self, reader: asyncio.StreamReader) -> None:
+        with suppress(asyncio.IncompleteReadError, ConnectionError):
+            while True:
+                head = await reader.readexactly(4)
+                message = decode(await reader.readexactly(length(head)))
+                if isinstance(message, Done):
+                    self.told(self, message)
+                elif isinstance(message, Applied):
+                    answer = self._answers.pop(message.number, None)
+                    if answer is not None and not answer.done():
+                        answer.set_result(message)
+
+    def _end(self) -> None:
+        """The process is gone: so are its batches."""
+        self.ready = False
+        if self._writer is not None:
+            self._writer.close()
+            self._writer = None
+        if self._process is not None and self._process.returncode is None:
+            with suppress(ProcessLookupError):
+                self._process.kill()
+        for answer in self._answers.values():
+            if not answer.done():
+                answer.set_result(Applied(0, "the decoder was lost"))
+        self._answers.clear()
+        self.lost(self)
+
+    def run(self, batch: Batch) -> None:
+        """Takes a batch."""
+        if self._writer is not None:
+            self._writer.write(encode(batch))
+
+    def cancel(self, number: int) -> None:
+        """Nobody wants a batch any more."""
+        if self._writer is not None:
+            self._writer.write(encode(Cancel(number)))
+
+    async def apply(self, change: Apply) -> Applied:
+        """Changes the models."""
+        if self._writer is None:
+            return Applied(change.number, None)  # it opens what is loaded when it starts
+        self._number += 1
+        change.number = self._number
+        answer: asyncio.Future[Applied] = asyncio.get_running_loop().create_future()
+        self._answers[change.number] = answer
+        self._writer.write(encode(change))
+        return await answer
+
+    async def close(self) -> None:
+        """Ends the process; what it was doing was waited for before."""
+        self.closing = True
+        if self._writer is not None:
+            self._writer.close()
+        if self._process is not None:
+            with suppress(asyncio.TimeoutError, ProcessLookupError):
+                await asyncio.wait_for(self._process.wait(), 2.0)
+        if self._task is not None:
+            self._task.cancel()
+            with suppress(asyncio.CancelledError, OptionError):
+                await self._task
+        if self._process is not None and self._process.returncode is None:
+            with suppress(ProcessLookupError):
+                self._process.kill()
+            await self._process.wait()

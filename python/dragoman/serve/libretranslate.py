@@ -1,0 +1,245 @@
+"""The API of LibreTranslate, so that its clients work unchanged: its parameters, answers, errors, status codes."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import time
+from collections import OrderedDict
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from starlette.datastructures import UploadFile
+from starlette.requests import Request
+from starlette.responses import Response
+
+from dragoman.serve import files
+from dragoman.serve.endpoint import Bad, answer, fields, key_of, lets_in
+from dragoman.serve.frames import Recipe
+from dragoman.serve.languages import name_of
+from dragoman.serve.models import Entry
+from dragoman.serve.service import Service, Translated
+
+__all__ = ["Downloads", "detect", "health", "languages", "settings", "suggest", "translate"]
+
+_SUGGESTED = 10_000
+"""Characters of a suggestion."""
+_MOST_SUGGESTED = 64 << 20
+"""Bytes of a file of suggestions, after which no more are taken."""
+
+
+def _let_in(service: Service, request: Request, given: dict[str, Any], cost: float = 1.0) -> None:
+    """LibreTranslate's clients send the key among the parameters."""
+    key = given.get("api_key") or key_of(request)
+    if service.keys.demanded and not key:
+        raise Bad("Please contact the server operator to get an API key", 400)
+    lets_in(service, request, str(key), cost=cost)
+
+
+def _needed(given: dict[str, Any], name: str) -> Any:
+    value = given.get(name)
+    if not value or not (isinstance(value, str) or name == "q"):
+        raise Bad(f"Invalid request: missing {name} parameter")
+    return value
+
+
+async def _entry(
+    service: Service, request: Request, source: str, target: str, texts: Sequence[str]
+) -> tuple[Entry, float]:
+    """The model for two languages, and how sure its source language is."""
+    loaded = service.models.loaded()
+    if source != "auto" and source not in {entry.source for entry in loaded}:
+        raise Bad(f"{source[:100]} is not supported")
+    if target not in {e.target for e in loaded} | {e.source for e in loaded}:
+        raise Bad(f"{target[:100]} is not supported")
+    if source == "auto":
+        ranked = await service.detect(" ".join(texts), request.receive, target)
+        if ranked:
+            return ranked[0]
+    for entry in loaded:
+        if (entry.source, entry.target) == (source, target):
+            return entry, 100.0
+    wanted = f"{name_of(target)} ({target})"
+    raise Bad(f"{wanted} is not available as a target language from {name_of(source)} ({source})")
+
+
+def _texts(given: dict[str, Any], service: Service, *, form: bool) -> list[str]:
+    q = _needed(given, "q")
+    if isinstance(q, str):
+        return ["\n".join(q.splitlines()) if form else q]
+    if not isinstance(q, list) or not all(isinstance(text, str) for text in q):
+        raise Bad("Invalid request: q must be a text or a list of texts")
+    if len(q) > service.options.max_texts:
+        raise Bad(f"Invalid request: request ({len(q)}) exceeds text limit ({service.options.max_texts})")
+    return q
+
+
+def _alternatives(given: dict[str, Any], service: Service) -> int:
+    try:
+        wanted = max(0, int(given.get("alternatives") or 0))
+    except (ValueError, TypeError, OverflowError):
+        raise Bad("Invalid request: alternatives parameter is not a number") from None
+    most = service.options.max_nbest - 1
+    if wanted > most:
+        raise Bad(f"Invalid request: alternatives parameter must be <= {most}")
+    return wanted
+
+
+async def translate(service: Service, request: Request) -> Response:
+    """`/translate`."""
+    form = not request.headers.get("content-type", "").startswith("application/json")
+    given = await fields(request)
+    several = isinstance(given.get("q"), list)
+    _let_in(service, request, given, max(1, len(given["q"])) if several else 1)
+    texts = _texts(given, service, form=form)
+    source, target = _needed(given, "source"), _needed(given, "target")
+    alternatives = _alternatives(given, service)
+    entry, sure = await _entry(service, request, source, target, texts)
+    how = given.get("format") or "text"
+    if how not in ("text", "html"):
+        raise Bad(f"{str(how)[:100]} format is not supported")
+    recipe = Recipe(entry.name, alternatives + 1 if how == "text" else 1)
+    if how == "html":
+        made = [await service.html(text, entry, recipe, request.receive) for text in texts]
+        others: list[list[str]] = [[] for _ in texts]
+    else:
+        found = await service.translate(texts, entry, recipe, request.receive)
+        made, others = [one.text for one in found], [_others(one, alternatives) for one in found]
+    known = {"confidence": round(sure, 1), "language": entry.source}
+    result: dict[str, Any] = {"translatedText": made if several else made[0]}
+    if source == "auto":
+        result["detectedLanguage"] = [known] * len(made) if several else known
+    if alternatives:
+        result["alternatives"] = others if several else others[0]
+    return answer(result)
+
+
+def _others(made: Translated, count: int) -> list[str]:
+    """Other translations of a text: the next best of each of its sentences."""
+    lists = [[c["text"] for c in (found.detail or {}).get("candidates", [])] or [found.text] for found in made.found]
+    texts = []
+    for rank in range(1, count + 1):
+        if any(len(listed) > rank for listed in lists):
+            chosen = [listed[min(rank, len(listed) - 1)] for listed in lists]
+            texts.append(made.document.joined(chosen)[0])
+    return [text for text in dict.fromkeys(texts) if text != made.text]
+
+
+async def languages(service: Service, request: Request) -> Response:  # noqa: ARG001
+    """`/languages`."""
+    targets: dict[str, list[str]] = {}
+    for entry in service.models.loaded():
+        targets.setdefault(entry.source, []).append(entry.target)
+    for entry in service.models.loaded():
+        targets.setdefault(entry.target, [])
+    return answer(
+        [{"code": c, "name": name_of(c), "targets": sorted(dict.fromkeys(t))} for c, t in targets.items()]
+    )  # fmt: skip
+
+
+async def detect(service: Service, request: Request) -> Response:
+    """`/detect`: among the languages that the models translate, by the words that they know."""
+    given = await fields(request)
+    _let_in(service, request, given)
+    q = _needed(given, "q")
+    text = " ".join(q) if isinstance(q, list) and all(isinstance(one, str) for one in q) else q
+    if not isinstance(text, str):
+        raise Bad("Invalid request: q must be a text")
+    ranked = await service.detect(text, request.receive)
+    return answer([{"confidence": round(share, 1), "language": entry.source} for entry, share in ranked])
+
+
+async def settings(service: Service, request: Request) -> Response:  # noqa: ARG001
+    """`/frontend/settings`."""
+    loaded = service.models.loaded()
+    source, target = (loaded[0].source, loaded[0].target) if loaded else ("", "")
+    options = service.options
+    return answer({
+        "charLimit": options.max_body // 4, "frontendTimeout": 500, "apiKeys": service.keys.demanded,
+        "keyRequired": service.keys.demanded, "suggestions": bool(options.suggestions), "filesTranslation": True,
+        "supportedFilesFormat": list(files.ENDINGS),
+        "language": {"source": {"code": source, "name": name_of(source)},
+                     "target": {"code": target, "name": name_of(target)}},
+    })  # fmt: skip
+
+
+async def suggest(service: Service, request: Request) -> Response:
+    """`/suggest`: kept in a file, for the next training."""
+    given = await fields(request)
+    _let_in(service, request, given)
+    if not service.options.suggestions:
+        raise Bad("Suggestions are disabled on this server.", 403)
+    q, s, source, target = (_needed(given, name) for name in ("q", "s", "source", "target"))
+    if not isinstance(q, str):
+        raise Bad("Invalid request: q must be a text")
+    if len(q) > _SUGGESTED or len(s) > _SUGGESTED:
+        raise Bad(f"Invalid request: suggestions have at most {_SUGGESTED:,} characters")
+    pairs = {(entry.source, entry.target) for entry in service.models.entries.values()}
+    if (source, target) not in pairs:
+        raise Bad(f"{source[:50]}-{target[:50]} is not supported")
+    # The names of files come from the models, never from a request.
+    path = Path(service.options.suggestions) / f"{source}-{target}.jsonl"
+    if path.exists() and path.stat().st_size > _MOST_SUGGESTED:
+        raise Bad("there is no more room for suggestions on this server", 403)
+    line = json.dumps({source: " ".join(q.split()), target: " ".join(s.split())}, ensure_ascii=False)
+    with path.open("a", encoding="utf-8", errors="replace") as file:
+        file.write(f"{line}\n")
+    return answer({"success": True})
+
+
+async def health(service: Service, request: Request) -> Response:  # noqa: ARG001
+    """`/health`: the server is up."""
+    return answer({"status": "ok"})
+
+
+class Downloads:
+    """Translated files, in memory, until they are old or there are too many."""
+
+    def __init__(self, most: int = 64 << 20, seconds: float = 900.0) -> None:
+        self._most, self._seconds = most, seconds
+        self._files: OrderedDict[str, tuple[float, str, str, bytes]] = OrderedDict()
+
+    def add(self, name: str, kind: str, content: bytes) -> str:
+        """Keeps a file; what it is called from now on."""
+        token = f"{secrets.token_urlsafe(24)}{Path(name).suffix.lower()}"
+        self._files[token] = time.monotonic(), name, kind, content
+        now = time.monotonic()
+        while self._files:
+            began = next(iter(self._files.values()))[0]
+            if now - began < self._seconds and sum(len(f[3]) for f in self._files.values()) <= self._most:
+                break
+            self._files.popitem(last=False)
+        return token
+
+    async def get(self, service: Service, request: Request) -> Response:  # noqa: ARG002
+        """`/download_file/NAME`."""
+        found = self._files.get(request.path_params["token"])
+        if found is None or time.monotonic() - found[0] > self._seconds:
+            raise Bad("there is no such file, or not any more", 404)
+        _, name, kind, content = found
+        plain = "".join(c if c.isascii() and (c.isalnum() or c in "._-") else "_" for c in name)
+        headers = {"content-disposition": f'attachment; filename="{plain}"'}
+        return Response(content, 200, headers, kind)
+
+    async def translate_file(self, service: Service, request: Request) -> Response:
+        """`/translate_file`."""
+        given = await fields(request)
+        _let_in(service, request, given)
+        upload = given.get("file")
+        if not isinstance(upload, UploadFile):
+            raise Bad("Invalid request: missing file parameter")
+        source, target = _needed(given, "source"), _needed(given, "target")
+        name = Path(upload.filename or "").name
+        if not name:
+            raise Bad("Invalid request: empty file")
+        ending = Path(name).suffix.lower()
+        if ending not in files.ENDINGS:
+            raise Bad(f"Invalid request: file format not supported; expected {', '.join(files.ENDINGS)}")
+        content = await upload.read()
+        opened = files.read(ending, content)
+        entry, _ = await _entry(service, request, source, target, opened.texts)
+        made = await opened.translated(service, entry)
+        stem = f"{Path(name).stem[:80]}_{entry.target}{ending}"
+        token = self.add(stem, files.ENDINGS[ending], made)
+        return answer({"translatedFileUrl": str(request.url_for("download_file", token=token))})

@@ -1,0 +1,240 @@
+// The page: text in, translation out as it is written, and why.
+import * as api from "./api.js";
+import { Rows, markSource, points, showTarget } from "./words.js";
+import { Alternatives, showPhrases } from "./why.js";
+
+const $ = (id) => document.getElementById(id);
+const PAUSE = 250;  // milliseconds without a key stroke, after which the text is translated
+const NBEST = 10;
+
+const state = { models: [], made: null, text: "", chosen: 0, asking: null, explaining: null, detail: null };
+const rows = new Rows($("words"), (source, target) => lightWords(source, target));
+const alternatives = new Alternatives($("nbest"), $("features"), $("compared"));
+
+function model() { return state.models.find((one) => one.name === $("model").value); }
+
+function fail(error) {
+  if (error.name === "AbortError") return;
+  if (error.status === 401 || error.status === 403) { $("keybox").hidden = false; $("key").focus(); }
+  $("error").textContent = error.message;
+  $("error").hidden = false;
+  $("status").textContent = "";
+}
+
+function glossary() {
+  const terms = {};
+  for (const line of $("glossary").value.split("\n")) {
+    const at = line.indexOf("=");
+    const [term, others] = [line.slice(0, at).trim(), line.slice(at + 1).split("|").map((t) => t.trim()).filter(Boolean)];
+    if (at > 0 && term && others.length) terms[term] = [...new Set(others)];
+  }
+  const count = Object.keys(terms).length;
+  $("terms").textContent = count ? `(${count} ${count === 1 ? "term" : "terms"})` : "";
+  return count ? terms : null;
+}
+
+async function translate() {
+  state.asking?.abort();
+  state.explaining?.abort();
+  const asking = state.asking = new AbortController();
+  const text = $("source").value;
+  if (!text.trim() || !model()) { clear(); return; }
+  $("target").classList.add("busy");
+  $("status").textContent = "Translating…";
+  try {
+    const began = performance.now();
+    const request = { text, model: model().name, alignment: true, ...(glossary() ? { glossary: glossary() } : {}) };
+    const answer = await api.translate(request, asking.signal);
+    if (asking.signal.aborted) return;
+    $("error").hidden = true;
+    state.text = text;
+    state.made = answer.translations[0];
+    state.chosen = Math.min(state.chosen, Math.max(0, state.made.sentences.length - 1));
+    showTarget($("target"), state.made);
+    const count = state.made.sentences.length;
+    const time = ((performance.now() - began) / 1000).toFixed(2);
+    $("status").textContent = `${count} ${count === 1 ? "sentence" : "sentences"} in ${time} s`;
+    $("suggestion").value = state.made.text;
+    await explain();
+  } catch (error) { if (!asking.signal.aborted) fail(error); }
+  finally { if (state.asking === asking) $("target").classList.remove("busy"); }
+}
+
+function clear() {
+  state.made = state.detail = null;
+  state.text = "";
+  $("target").replaceChildren();
+  $("target").classList.remove("busy");
+  $("mirror").replaceChildren();
+  $("why").hidden = true;
+  $("status").textContent = "";
+  $("error").hidden = true;
+}
+
+async function explain() {
+  state.explaining?.abort();
+  const sentence = state.made?.sentences[state.chosen];
+  $("why").hidden = !sentence;
+  if (!sentence) return;
+  const explaining = state.explaining = new AbortController();
+  const count = state.made.sentences.length;
+  $("which").textContent = `Sentence ${state.chosen + 1} of ${count}`;
+  $("sentence-tools").hidden = count < 2;
+  for (const one of $("target").querySelectorAll(".sentence")) {
+    one.classList.toggle("chosen", count > 1 && Number(one.dataset.sentence) === state.chosen);
+  }
+  const wanted = { text: sentence.source, model: model().name, split: false, explain: true, nbest: NBEST,
+    ...(glossary() ? { glossary: glossary() } : {}) };
+  try {
+    const answer = await api.translate(wanted, explaining.signal);
+    const detail = answer.translations[0].sentences[0];
+    if (explaining.signal.aborted || !detail) return;
+    state.detail = detail;
+    rows.show(detail.source_words, detail.words, detail.alignment);
+    showPhrases($("phrases"), detail.phrases);
+    alternatives.show(detail.candidates);
+  } catch (error) { fail(error); }
+}
+
+// Words of the chosen sentence that are lit: in the source text and in the translation.
+function lightWords(source, target) {
+  const sentence = state.made?.sentences[state.chosen];
+  if (!sentence) return;
+  const spans = [...source].map((word) => sentence.source_spans[word]).filter(Boolean);
+  markSource($("mirror"), state.text, spans.map(([a, b]) => [sentence.span[0] + a, sentence.span[0] + b]));
+  lightTarget(state.chosen, target);
+}
+
+function lightTarget(number, words) {
+  for (const one of $("target").querySelectorAll(".word")) {
+    const own = Number(one.closest(".sentence").dataset.sentence) === number;
+    one.classList.toggle("hot", own && words.has(Number(one.dataset.word)));
+  }
+}
+
+function overTarget(event) {
+  const word = event.target.closest?.(".word");
+  if (!word || !state.made) { lightTarget(-1, new Set()); $("mirror").replaceChildren(); return; }
+  const number = Number(word.closest(".sentence").dataset.sentence);
+  const sentence = state.made.sentences[number];
+  const at = Number(word.dataset.word);
+  const spans = sentence.alignment.filter((pair) => pair[1] === at).map((pair) => sentence.source_spans[pair[0]]);
+  markSource($("mirror"), state.text, spans.map(([a, b]) => [sentence.span[0] + a, sentence.span[0] + b]));
+  lightTarget(number, new Set([at]));
+}
+
+// The word at the caret of the source lights its translation.
+function atCaret() {
+  if (document.activeElement !== $("source") || !state.made || $("source").value !== state.text) return;
+  const at = points(state.text.slice(0, $("source").selectionStart)).length;
+  const number = state.made.sentences.findIndex(({ span }) => span[0] <= at && at <= span[1]);
+  if (number < 0) { lightTarget(-1, new Set()); return; }
+  const sentence = state.made.sentences[number];
+  const place = at - sentence.span[0];
+  const word = sentence.source_spans.findIndex(([a, b]) => a <= place && place <= b);
+  lightTarget(number, new Set(sentence.alignment.filter((pair) => pair[0] === word).map((pair) => pair[1])));
+}
+
+function choose(number) {
+  if (!state.made || number < 0 || number >= state.made.sentences.length) return;
+  state.chosen = number;
+  explain();
+}
+
+async function copy() {
+  const text = state.made?.text || "";
+  try { await navigator.clipboard.writeText(text); }
+  catch {  // only pages that came by https, or from this machine, may use the clipboard
+    const range = document.createRange();
+    range.selectNodeContents($("target"));
+    getSelection().removeAllRanges();
+    getSelection().addRange(range);
+    document.execCommand("copy");
+  }
+  $("status").textContent = "Copied.";
+}
+
+async function upload() {
+  const file = $("file").files[0];
+  await started;
+  if (!file || !model()) return;
+  $("status").textContent = `Translating ${file.name}…`;
+  $("error").hidden = true;
+  $("download").hidden = true;
+  try {
+    const { translatedFileUrl } = await api.translateFile(file, model().source, model().target);
+    const place = new URL(translatedFileUrl);
+    const link = Object.assign(document.createElement("a"), { href: place.pathname, textContent: `Translation of ${file.name}` });
+    link.download = "";
+    $("download").replaceChildren(link);
+    $("download").hidden = false;
+    $("status").textContent = "The file is ready.";
+  } catch (error) { fail(error); }
+  $("file").value = "";
+}
+
+async function suggest() {
+  try {
+    await api.suggest(state.text || $("source").value, $("suggestion").value, model().source, model().target);
+    $("status").textContent = "Thank you: it is kept.";
+  } catch (error) { fail(error); }
+}
+
+function theme(value) {
+  if (value) document.documentElement.dataset.theme = value;
+  const dark = value === "dark" || (!value && matchMedia("(prefers-color-scheme: dark)").matches);
+  $("theme").setAttribute("aria-pressed", String(dark));
+  $("theme").textContent = dark ? "Light" : "Dark";
+}
+
+async function start() {
+  const settings = await api.settings();
+  if (settings.keyRequired && !api.hasKey()) { $("keybox").hidden = false; return; }
+  state.models = (await api.models()).models.filter((one) => one.loaded);
+  $("keybox").hidden = true;
+  $("error").hidden = true;
+  $("suggest-box").hidden = !settings.suggestions;
+  $("model").replaceChildren(...state.models.map((one) => new Option(`${one.source} → ${one.target} (${one.name})`, one.name)));
+  languages();
+  if ($("source").value) translate();
+}
+
+function languages() {
+  if (!model()) return;
+  $("source").lang = model().source;
+  $("target").lang = $("target-words").lang = model().target;
+}
+
+let timer = 0;
+const soon = () => { clearTimeout(timer); $("mirror").replaceChildren(); timer = setTimeout(translate, PAUSE); };
+const now = () => { clearTimeout(timer); translate(); };
+
+$("source").addEventListener("input", soon);
+$("source").addEventListener("scroll", () => { $("mirror").scrollTop = $("source").scrollTop; });
+$("source").addEventListener("keydown", (event) => { if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) now(); });
+document.addEventListener("selectionchange", atCaret);
+$("glossary").addEventListener("input", () => { localStorage.setItem("glossary", $("glossary").value); soon(); });
+$("model").addEventListener("change", () => { languages(); now(); });
+$("target").addEventListener("pointerover", overTarget);
+$("target").addEventListener("pointerleave", overTarget);
+$("target").addEventListener("click", (event) => {
+  const sentence = event.target.closest(".sentence");
+  if (sentence && getSelection().isCollapsed) choose(Number(sentence.dataset.sentence));
+});
+$("before").addEventListener("click", () => choose(state.chosen - 1));
+$("after").addEventListener("click", () => choose(state.chosen + 1));
+$("copy").addEventListener("click", copy);
+$("clear").addEventListener("click", () => { $("source").value = ""; clear(); $("source").focus(); });
+$("file").addEventListener("change", upload);
+$("suggest").addEventListener("click", suggest);
+$("key").addEventListener("change", () => { api.setKey($("key").value.trim()); started = start().catch(fail); });
+$("theme").addEventListener("click", () => {
+  const next = $("theme").getAttribute("aria-pressed") === "true" ? "light" : "dark";
+  localStorage.setItem("theme", next);
+  theme(next);
+});
+
+theme(localStorage.getItem("theme"));
+$("glossary").value = localStorage.getItem("glossary") || "";
+glossary();
+let started = start().catch(fail);

@@ -1,0 +1,138 @@
+// Words of both sides, and what belongs together: in the texts, and in the row of words below them.
+
+const make = (tag, properties = {}, ...inside) => {
+  const element = Object.assign(document.createElement(tag), properties);
+  element.append(...inside);
+  return element;
+};
+export { make };
+
+// Characters are counted as Python does, by code points; JavaScript's strings have halves of some.
+export const points = (text) => Array.from(text);
+
+// The translation as sentences and words; each word knows its sentence and number.
+export function showTarget(element, translation) {
+  const text = points(translation.text);
+  const slice = (from, to) => text.slice(from, to).join("");
+  const parts = [];
+  let at = 0;
+  translation.sentences.forEach((sentence, number) => {
+    const [start, end] = sentence.target_span;
+    parts.push(slice(at, start));
+    const span = make("span", { className: sentence.late ? "sentence late" : "sentence" });
+    span.dataset.sentence = number;
+    if (sentence.late) span.title = "There was no time for a full search.";
+    let inside = start;
+    const seen = new Set();
+    (sentence.target_spans || []).forEach(([from, to], word) => {
+      if (from >= to || seen.has(from)) return;
+      seen.add(from);
+      span.append(slice(inside, start + from));
+      const one = make("span", { className: "word" }, slice(start + from, start + to));
+      one.dataset.word = word;
+      span.append(one);
+      inside = start + to;
+    });
+    span.append(slice(inside, end));
+    parts.push(span);
+    at = end;
+  });
+  parts.push(slice(at));
+  element.replaceChildren(...parts);
+}
+
+// Marks a span of the source behind the text area.
+export function markSource(mirror, text, spans) {
+  const all = points(text);
+  const parts = [];
+  let at = 0;
+  for (const [start, end] of [...spans].sort((a, b) => a[0] - b[0])) {
+    if (start < at) continue;
+    parts.push(all.slice(at, start).join(""), make("mark", {}, all.slice(start, end).join("")));
+    at = end;
+  }
+  parts.push(all.slice(at).join("") + "\n");
+  mirror.replaceChildren(...parts);
+}
+
+// Two rows of words with lines between those that belong together.
+export class Rows {
+  constructor(root, hot) {
+    this.left = root.querySelector("#source-words");
+    this.right = root.querySelector("#target-words");
+    this.links = root.querySelector("#links");
+    this.hot = hot;
+    for (const [side, row] of [[0, this.left], [1, this.right]]) {
+      row.addEventListener("pointerover", (event) => this.at(side, event.target));
+      row.addEventListener("pointerleave", () => this.light(null));
+      row.addEventListener("focusin", (event) => this.at(side, event.target));
+      row.addEventListener("keydown", (event) => this.move(side, event));
+    }
+    new ResizeObserver(() => this.draw()).observe(root);
+  }
+
+  show(source, target, alignment) {
+    this.alignment = alignment;
+    this.fill(this.left, source);
+    this.fill(this.right, target);
+    this.draw();
+  }
+
+  fill(row, words) {
+    row.replaceChildren(...words.map((word, number) => {
+      const button = make("button", { type: "button", tabIndex: number ? -1 : 0 }, word);
+      button.dataset.number = number;
+      return button;
+    }));
+  }
+
+  draw() {
+    if (!this.alignment) return;
+    const frame = this.links.getBoundingClientRect();
+    const middle = (element, low) => {
+      const box = element.getBoundingClientRect();
+      return [box.x + box.width / 2 - frame.x, (low ? box.bottom : box.top) - frame.y];
+    };
+    this.lines = this.alignment.map(([s, t]) => {
+      const line = document.createElementNS("http://www.w3.org/2000/svg", "line");
+      const [a, b] = [this.left.children[s], this.right.children[t]];
+      if (a && b) {
+        const [[x1, y1], [x2, y2]] = [middle(a, true), middle(b, false)];
+        for (const [name, value] of Object.entries({ x1, y1, x2, y2 })) line.setAttribute(name, value);
+      }
+      return line;
+    });
+    this.links.replaceChildren(...this.lines);
+  }
+
+  at(side, element) {
+    const number = element.dataset?.number;
+    if (number !== undefined) this.light(side, Number(number));
+  }
+
+  light(side, number) {
+    const pairs = side === null ? [] : this.alignment.filter((pair) => pair[side] === number);
+    const lit = [new Set(pairs.map((p) => p[0])), new Set(pairs.map((p) => p[1]))];
+    if (side !== null) lit[side].add(number);
+    [this.left, this.right].forEach((row, which) => {
+      for (const word of row.children) word.classList.toggle("hot", lit[which].has(Number(word.dataset.number)));
+    });
+    this.lines?.forEach((line, i) => line.classList.toggle("hot", pairs.includes(this.alignment[i])));
+    this.hot(lit[0], lit[1]);
+  }
+
+  move(side, event) {
+    const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+    const other = { ArrowDown: this.right, ArrowUp: this.left }[event.key];
+    const row = side ? this.right : this.left;
+    let next = null;
+    if (step) {
+      const forward = getComputedStyle(row).direction === "rtl" ? -step : step;
+      next = row.children[Number(event.target.dataset.number) + forward];
+    } else if (other && other !== row) {
+      const pair = this.alignment.find((p) => p[side] === Number(event.target.dataset.number));
+      next = other.children[pair ? pair[1 - side] : 0];
+    }
+    if (next) { event.preventDefault(); next.focus(); }
+  }
+}

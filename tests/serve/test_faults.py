@@ -1,0 +1,242 @@
+"""What goes wrong: lost decoders, damaged requests, large bodies, callers who leave, too many of them."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import threading
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+from tests.serving import Server, start
+
+GERMAN = "Der Hund sieht den Stein."
+SHORT = {"text": GERMAN, "alignment": False}
+CANCELLED = int(os.environ.get("SERVE_CANCELLED", "1000000"))
+"""Connections that the long test cuts."""
+
+
+def text_of(found: Any) -> str:
+    return str(found["translations"][0]["text"])
+
+
+def test_a_lost_decoder_is_replaced(models: Path) -> None:
+    own = start("--model", models / "phrase", "--deadline", "60")
+    try:
+        for _ in range(2):
+            (pid,) = own.workers()
+            os.kill(pid, signal.SIGKILL)
+            status, found = own.call("/v1/translate", SHORT)  # the very next one
+            assert (status, text_of(found)) == (200, "The dog sees the stone.")
+            assert own.workers() != [pid]
+        metrics = own.raw("/metrics")[1].decode()
+        assert "dragoman_decoder_restarts_total 2" in metrics
+    finally:
+        assert own.stop() == 0
+
+
+def test_what_a_lost_decoder_was_doing_is_done_again(models: Path) -> None:
+    own = start("--model", models / "phrase", "--workers", "2", "--threads", "2", "--deadline", "60")
+    try:
+        answers: list[tuple[int, Any]] = []
+        text = "\n".join([GERMAN] * 400)
+        asking = [
+            threading.Thread(target=lambda: answers.append(own.call("/v1/translate", {"text": text}))) for _ in range(4)
+        ]
+        for thread in asking:
+            thread.start()
+        time.sleep(0.1)
+        os.kill(own.workers()[0], signal.SIGKILL)
+        for thread in asking:
+            thread.join()
+        wanted = "\n".join(["The dog sees the stone."] * 400)
+        assert [(status, text_of(found)) for status, found in answers] == [(200, wanted)] * 4
+    finally:
+        assert own.stop() == 0
+
+
+@pytest.mark.parametrize("path", ["/translate", "/v1/translate", "/v1/score", "/detect"])
+@pytest.mark.parametrize(
+    "body",
+    [b"", b"{", b"[]", b"null", b'"text"', b'{"q": "\xff"}', b"\xff\xfe", b'{"text": 1}', b'{"text": {"a": 1}}',
+     b'{"text": "a", "nbest": 1e999}', b'{"text": "a", "nbest": -1}', b'{"q": [], "source": 5, "target": []}',
+     b'{"q": ["a", 1], "source": "de", "target": "en"}', b'{"text": "a", "glossary": {"a": []}}',
+     b'{"text":"a","constraints":{"given":[[0,99999999999999999999,"x"]]}}', b"[" * 100_000,
+     b'{"text": "\\ud800", "translation": "\\udfff", "q": "\\ud800", "source": "de", "target": "en"}'],
+)  # fmt: skip
+def test_bad_bodies_are_refused(server: Server, path: str, body: bytes) -> None:
+    status, answer, _ = server.raw(path, body, **{"Content-Type": "application/json"})
+    assert 400 <= status < 500, (status, answer)
+    assert json.loads(answer)["error"]
+
+
+def test_text_that_is_not_utf_8(server: Server) -> None:
+    for body in (b"q=%ff&source=de&target=en", b"q=\xff&source=de&target=en"):
+        status, answer, _ = server.raw("/translate", body)
+        assert status == 400 and b"UTF-8" in answer
+
+
+def test_a_body_that_is_too_large(server: Server) -> None:
+    before = server.memory()
+    for body in (b'{"text": "' + b"a" * 100_000_000 + b'"}', b"q=" + b"a" * 100_000_000):
+        status, answer, _ = server.raw("/translate", body)
+        assert status == 413 and b"2,000,000 bytes" in answer
+    assert server.memory() - before < 30_000_000
+    assert server.call("/v1/translate", SHORT)[0] == 200
+
+
+def test_a_body_of_unknown_length_is_counted(server: Server) -> None:
+    place = urlsplit(server.url)
+    with socket.create_connection((place.hostname or "", place.port or 0), 30) as link:
+        link.sendall(b"POST /v1/translate HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n")
+        for _ in range(30):
+            link.sendall(b"19000\r\n" + b"a" * 0x19000 + b"\r\n")
+        link.sendall(b"0\r\n\r\n")
+        assert link.recv(100).startswith(b"HTTP/1.1 413")
+
+
+@pytest.mark.parametrize(
+    "text", ["", " ", "\n", "\x00", "a\u0301" * 500, "😀 " * 50, "\u202eabc", "a" * 5000, "." * 3000]
+)
+def test_strange_text_is_answered(server: Server, text: str) -> None:
+    for name in ("phrase", "hiero"):
+        status, found = server.call("/v1/translate", {"text": text, "model": name})
+        assert status == 200, found
+
+
+def _cut(server: Server, body: bytes, *, wait: float = 0.0) -> None:
+    """Sends a request and leaves."""
+    place = urlsplit(server.url)
+    with socket.create_connection((place.hostname or "", place.port or 0), 30) as link:
+        link.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+        head = f"POST /v1/translate HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(body)}\r\n\r\n"
+        link.sendall(head.encode() + body)
+        if wait:
+            time.sleep(wait)
+
+
+def _under_way(server: Server) -> float:
+    text = server.raw("/metrics")[1].decode()
+    return float(next(line.split()[1] for line in text.splitlines() if line.startswith("dragoman_requests_waiting")))
+
+
+def _calm(server: Server) -> None:
+    until = time.monotonic() + 30
+    while _under_way(server) > 0:
+        assert time.monotonic() < until, "requests that nobody waits for are still under way"
+        time.sleep(0.05)
+
+
+def test_who_leaves_stops_the_search(models: Path) -> None:
+    """A sentence that takes seconds to search leaves the thread free when its caller is gone."""
+    own = start("--model", models / "phrase", "--threads", "1", "--deadline", "60")
+    try:
+        slow = {"text": " ".join([GERMAN[:-1]] * 35), "nbest": 100, "explain": True, "split": False}
+        began = time.monotonic()
+        status, _ = own.call("/v1/translate", slow)
+        whole = time.monotonic() - began
+        assert status == 200
+        own.call("/v1/translate", SHORT)
+        _cut(own, json.dumps(slow).encode(), wait=0.1)
+        began = time.monotonic()
+        assert own.call("/v1/translate", SHORT)[0] == 200
+        assert time.monotonic() - began < max(0.3, whole / 2)
+        assert "dragoman_cancelled_total 1" in own.raw("/metrics")[1].decode()
+    finally:
+        assert own.stop() == 0
+
+
+def _many_leave(server: Server, count: int) -> None:
+    body = json.dumps(SHORT).encode()
+
+    def leave(times: int) -> None:
+        for number in range(times):
+            _cut(server, body if number % 3 else body[:-5])
+
+    threads = [threading.Thread(target=leave, args=(count // 4,)) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    _calm(server)
+
+
+def _files(server: Server) -> int:
+    return sum(1 for _ in Path(f"/proc/{server.process.pid}/fd").iterdir())
+
+
+def _leaks_nothing(server: Server, count: int) -> None:
+    _many_leave(server, 400)
+    memory, files = server.memory(), _files(server)
+    _many_leave(server, count)
+    assert server.call("/v1/translate", SHORT)[0] == 200
+    assert server.memory() - memory < 20_000_000
+    assert _files(server) <= files + 5
+
+
+def test_cut_connections_leak_nothing(server: Server) -> None:
+    _leaks_nothing(server, 1000)
+
+
+@pytest.mark.long
+def test_a_million_cut_connections_leak_nothing(server: Server) -> None:
+    _leaks_nothing(server, CANCELLED)
+
+
+def test_more_than_it_can_do_is_refused(models: Path) -> None:
+    """Few are let in, these are answered in time, the others are told when to come again."""
+    own = start("--model", models / "phrase", "--queue", "4", "--deadline", "5")
+    try:
+        seen: list[tuple[int, float, Any]] = []
+
+        def ask() -> None:
+            for _ in range(5):
+                began = time.monotonic()
+                status, _, headers = own.raw("/v1/translate", {"text": "\n".join([GERMAN] * 40)})
+                seen.append((status, time.monotonic() - began, headers.get("retry-after")))
+
+        threads = [threading.Thread(target=ask) for _ in range(16)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        counts = Counter(status for status, _, _ in seen)
+        assert set(counts) == {200, 503} and counts[200] >= 4
+        assert all(after and int(after) >= 1 for status, _, after in seen if status == 503)
+        assert max(took for status, took, _ in seen if status == 200) < 6
+        _calm(own)
+    finally:
+        assert own.stop() == 0
+
+
+def test_a_deadline_ends_a_search(server: Server) -> None:
+    slow = {"text": " ".join([GERMAN[:-1]] * 35), "split": False, "nbest": 100, "explain": True}
+    began = time.monotonic()
+    status, found = server.call("/v1/translate", {**slow, "deadline": 0.05})
+    took = time.monotonic() - began
+    assert status in {200, 503}, found
+    assert status == 503 or took < 2 or found["translations"][0]["sentences"][0]["late"]
+    status, told = server.call("/v1/translate", {"text": "\n".join([GERMAN] * 60_000), "deadline": 0.1})
+    assert status == 413 and "stream" in told["error"]
+
+
+def test_the_end_waits_for_what_is_under_way(models: Path) -> None:
+    own = start("--model", models / "phrase", "--deadline", "60")
+    answers: list[tuple[int, Any]] = []
+    text = "\n".join([GERMAN] * 600)
+    thread = threading.Thread(
+        target=lambda: answers.append(own.call("/v1/translate", {"text": text, "alignment": False}))
+    )
+    thread.start()
+    until = time.monotonic() + 10
+    while not _under_way(own) and time.monotonic() < until:
+        time.sleep(0.005)
+    assert own.stop() == 0
+    thread.join()
+    assert answers[0][0] == 200 and text_of(answers[0][1]).count("dog") == 600

@@ -1,0 +1,128 @@
+"""LibreTranslate's clients work unchanged: the real client, and requests as in its own tests."""
+
+from __future__ import annotations
+
+import json
+import urllib.error
+import urllib.parse
+from pathlib import Path
+from typing import Any
+
+import pytest
+from libretranslatepy import LibreTranslateAPI
+from tests.serving import Server, start
+
+GERMAN = "Der Hund sieht den Stein."
+ENGLISH = "The dog sees the stone."
+
+
+def form(server: Server, path: str, **fields: Any) -> tuple[int, Any]:
+    return server.call(path, urllib.parse.urlencode(fields).encode())
+
+
+def test_the_real_client(server: Server) -> None:
+    client = LibreTranslateAPI(server.url)
+    assert client.translate(GERMAN, "de", "en") == ENGLISH
+    assert client.detect(GERMAN)[0]["language"] == "de"
+    assert client.languages()[0] == {"code": "de", "name": "German", "targets": ["en"]}
+    with pytest.raises(urllib.error.HTTPError) as failed:
+        client.translate("hello", "en", "zz")
+    assert failed.value.code == 400
+    failed.value.close()
+
+
+def test_forms_and_json(server: Server) -> None:
+    asked = {"q": GERMAN, "source": "de", "target": "en", "format": "text"}
+    assert form(server, "/translate", **asked) == (200, {"translatedText": ENGLISH})
+    assert server.call("/translate", asked) == (200, {"translatedText": ENGLISH})
+    status, several = server.call("/translate", {**asked, "q": [GERMAN, "Heute lacht die Frau."]})
+    assert (status, several) == (200, {"translatedText": [ENGLISH, "Today the woman laughs."]})
+    status, query = server.call(f"/translate?{urllib.parse.urlencode(asked)}", b"")
+    assert (status, query["translatedText"]) == (200, ENGLISH)
+
+
+def test_auto_tells_the_language(server: Server) -> None:
+    asked = {"q": GERMAN, "source": "auto", "target": "en"}
+    status, found = server.call("/translate", asked)
+    assert status == 200 and found["translatedText"] == ENGLISH
+    assert found["detectedLanguage"] == {"confidence": 100.0, "language": "de"}
+    _, several = server.call("/translate", {**asked, "q": [GERMAN, GERMAN]})
+    assert [one["language"] for one in several["detectedLanguage"]] == ["de", "de"]
+
+
+def test_alternatives(server: Server) -> None:
+    status, found = form(server, "/translate", q=GERMAN, source="de", target="en", alternatives=3)
+    assert status == 200 and found["translatedText"] == ENGLISH
+    assert 1 <= len(found["alternatives"]) <= 3 and ENGLISH not in found["alternatives"]
+    status, found = form(server, "/translate", q=GERMAN, source="de", target="en", alternatives=1000)
+    assert (status, found["error"]) == (400, "Invalid request: alternatives parameter must be <= 99")
+
+
+@pytest.mark.parametrize(
+    ("changed", "error"),
+    [
+        ({"q": None}, "Invalid request: missing q parameter"),
+        ({"source": None}, "Invalid request: missing source parameter"),
+        ({"target": None}, "Invalid request: missing target parameter"),
+        ({"target": "zz"}, "zz is not supported"),
+        ({"source": "zz"}, "zz is not supported"),
+        ({"format": "xml"}, "xml format is not supported"),
+        ({"alternatives": "many"}, "Invalid request: alternatives parameter is not a number"),
+        ({"target": "de"}, "German (de) is not available as a target language from German (de)"),
+    ],
+)
+def test_errors_are_libretranslates(server: Server, changed: dict[str, Any], error: str) -> None:
+    asked = {"q": GERMAN, "source": "de", "target": "en", **changed}
+    fields = {name: value for name, value in asked.items() if value is not None}
+    assert form(server, "/translate", **fields) == (400, {"error": error})
+
+
+def test_paragraphs_and_blank_lines_are_kept(server: Server) -> None:
+    text = f"  {GERMAN} {GERMAN}\n\n\n\t{GERMAN}\n"
+    _, found = server.call("/translate", {"q": text, "source": "de", "target": "en"})
+    assert found["translatedText"] == f"  {ENGLISH} {ENGLISH}\n\n\n\t{ENGLISH}\n"
+
+
+def test_tags_stay_with_their_words(server: Server) -> None:
+    page = '<p class="x">Heute <b>lacht</b> die <a href="/?a=1&amp;b">Frau</a>.</p><script>a < b</script>'
+    _, found = server.call("/translate", {"q": page, "source": "de", "target": "en", "format": "html"})
+    wanted = '<p class="x">Today the <a href="/?a=1&amp;b">woman</a> <b>laughs</b>.</p><script>a < b</script>'
+    assert found["translatedText"] == wanted
+
+
+def test_other_paths(server: Server) -> None:
+    assert server.call("/health") == (200, {"status": "ok"})
+    status, settings = server.call("/frontend/settings")
+    assert status == 200 and settings["suggestions"] and not settings["apiKeys"]
+    assert settings["language"]["source"] == {"code": "de", "name": "German"}
+    assert set(settings) >= {"charLimit", "frontendTimeout", "keyRequired", "filesTranslation", "supportedFilesFormat"}
+    assert server.call("/spec")[0] == 200
+    for path in ("/health", "/languages", "/spec"):
+        assert server.raw(path, b"")[0] == 405
+    for path in ("/translate", "/detect"):
+        assert server.raw(path)[0] == 405
+    assert server.call("/detect", b"")[0] == 400
+
+
+def test_suggestions_can_be_trained_with(models: Path, tmp_path: Path) -> None:
+    own = start("--model", models / "phrase", "--workers", "0", "--suggestions", tmp_path / "kept")
+    try:
+        good = {"q": "Der Hund\nlacht.", "s": "The dog laughs!", "source": "de", "target": "en"}
+        assert own.call("/suggest", good) == (200, {"success": True})
+        for field in good:
+            assert own.call("/suggest", {**good, field: ""})[0] == 400
+        assert own.call("/suggest", {**good, "target": "../../etc"})[0] == 400
+    finally:
+        assert own.stop() == 0
+    assert [path.name for path in (tmp_path / "kept").iterdir()] == ["de-en.jsonl"]
+    kept = json.loads((tmp_path / "kept" / "de-en.jsonl").read_text())
+    assert kept == {"de": "Der Hund lacht.", "en": "The dog laughs!"}
+
+
+def test_without_a_folder_there_are_no_suggestions(models: Path) -> None:
+    own = start("--model", models / "phrase", "--workers", "0")
+    try:
+        asked = {"q": "a", "s": "b", "source": "de", "target": "en"}
+        assert own.call("/suggest", asked) == (403, {"error": "Suggestions are disabled on this server."})
+    finally:
+        assert own.stop() == 0

@@ -1,0 +1,251 @@
+"""The page in a real Chromium. Screenshots are left in build/screenshots."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import docx
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, Page, expect, sync_playwright
+from tests.serving import Server, start
+
+FLAGS = [
+    *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"),
+    *("--disable-sync", "--disable-component-update"),
+]
+SHOTS = Path(__file__).resolve().parents[2] / "build" / "screenshots"
+TEXT = "Der Hund sieht den Stein. Heute lacht die Frau.\n\nDer Mann sucht den Wald."
+
+
+@pytest.fixture(scope="module")
+def browser(chromium: str) -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        made = playwright.chromium.launch(executable_path=chromium, args=FLAGS)
+        yield made
+        made.close()
+
+
+@pytest.fixture
+def page(browser: Browser, server: Server) -> Iterator[Page]:
+    yield from _page(browser, server)
+
+
+def _page(browser: Browser, server: Server, **options: Any) -> Iterator[Page]:
+    """A page that may ask its own server alone, and says nothing on the console."""
+    context = browser.new_context(viewport={"width": 1200, "height": 1100}, **options)
+    context.grant_permissions(["clipboard-read", "clipboard-write"], origin=server.url)
+    page = context.new_page()
+    page.set_default_timeout(15_000)
+    wrong: list[str] = []
+    page.on("request", lambda r: None if r.url.startswith((server.url, "data:", "blob:")) else wrong.append(r.url))
+    page.on("pageerror", lambda error: wrong.append(str(error)))
+    page.on("console", lambda m: wrong.append(m.text) if m.type in {"error", "warning"} else None)
+    page.goto(server.url)
+    yield page
+    context.close()
+    expected = getattr(page, "expected", 0)
+    assert len(wrong) == expected, wrong
+
+
+def write(page: Page, text: str = TEXT) -> None:
+    page.fill("#source", text)
+    expect(page.locator("#features tbody tr").first).to_be_visible()
+    expect(page.locator("#target.busy")).to_have_count(0)
+
+
+def shot(page: Page, name: str) -> None:
+    SHOTS.mkdir(parents=True, exist_ok=True)
+    page.screenshot(path=SHOTS / f"{name}.png", full_page=True)
+
+
+def serious(page: Page) -> list[str]:
+    found = Axe().run(page).response["violations"]
+    return [f"{one['id']}: {one['nodes'][0]['html']}" for one in found if one["impact"] in {"serious", "critical"}]
+
+
+def test_text_is_translated_as_it_is_written(page: Page) -> None:
+    page.locator("#source").press_sequentially("der Hund sieht den Stein.", delay=15)
+    expect(page.locator("#target")).to_have_text("The dog sees the stone.")
+    write(page)
+    expect(page.locator("#target")).to_have_text(
+        "The dog sees the stone. Today the woman laughs.\n\nThe man seeks the forest."
+    )
+    assert page.locator("#target").inner_text().count("\n\n") == 1
+    shot(page, "wide")
+
+
+def test_words_light_what_belongs_to_them_both_ways(page: Page) -> None:
+    write(page)
+    page.hover("#target .word >> text=dog")
+    expect(page.locator("#mirror mark")).to_have_text("Hund")
+    page.hover("#target .word >> text=laughs")
+    expect(page.locator("#mirror mark")).to_have_text("lacht")
+    page.hover("#source-words button >> text=Stein")
+    expect(page.locator("#target-words .hot")).to_have_text("stone")
+    expect(page.locator("#links line.hot")).to_have_count(1)
+    page.hover("#target-words button >> text=sees")
+    expect(page.locator("#source-words .hot")).to_have_text("sieht")
+    expect(page.locator("#mirror mark")).to_have_text("sieht")
+    shot(page, "hover")
+    page.locator("#source").focus()  # the caret lights the translation, too
+    page.keyboard.press("Control+Home")
+    for _ in range(5):
+        page.keyboard.press("ArrowRight")
+    expect(page.locator("#target .word.hot")).to_have_text("dog")
+
+
+def test_keys_go_through_the_words(page: Page) -> None:
+    write(page)
+    page.locator("#source-words button").first.focus()
+    page.keyboard.press("ArrowRight")
+    expect(page.locator("#target-words .hot")).to_have_text("dog")
+    page.keyboard.press("ArrowDown")
+    expect(page.locator("#target-words button:focus")).to_have_text("dog")
+    page.locator("#source").fill("der Mann sieht den Stein.")
+    page.locator("#source").press("Control+Enter")
+    expect(page.locator("#target")).to_have_text("The man sees the stone.")
+
+
+def test_alternatives_are_compared(page: Page) -> None:
+    write(page)
+    page.click("#target .sentence >> nth=1")
+    expect(page.locator("#which")).to_have_text("Sentence 2 of 3")
+    expect(page.locator("#source-words")).to_contain_text("Frau")
+    rows = page.locator("#nbest tbody tr")
+    expect(rows.nth(2)).to_be_visible()
+    page.check("#nbest input[name=b] >> nth=2")
+    expect(page.locator("#compared")).to_contain_text("A is ahead by")
+    shown = page.locator("#features tbody tr").all_inner_texts()
+    differences = [float(row.split("\t")[3].replace("−", "-")) for row in shown]
+    scores = [float(text.replace("−", "-")) for text in rows.locator("td.number").all_inner_texts()]
+    assert sum(differences) == pytest.approx(scores[0] - scores[2], abs=0.02)
+    page.check("#nbest input[name=b] >> nth=0")
+    expect(page.locator("#compared")).to_contain_text("adds up to")
+    assert page.locator("#phrases tbody tr").count() >= 2
+    shot(page, "alternatives")
+
+
+def test_a_hierarchical_model_shows_its_tree(page: Page) -> None:
+    page.select_option("#model", "hiero")
+    write(page, "der Hund sieht den Stein.")
+    expect(page.locator("#phrases tbody")).to_contain_text("put together")
+    shot(page, "hiero")
+
+
+def test_the_glossary_is_obeyed(page: Page) -> None:
+    write(page)
+    page.click("#glossary-box summary")
+    page.fill("#glossary", "Hund = hound\nnonsense")
+    expect(page.locator("#terms")).to_have_text("(1 term)")
+    expect(page.locator("#target")).to_contain_text("The hound sees")
+    page.reload()
+    write(page)
+    expect(page.locator("#target")).to_contain_text("The hound sees")
+
+
+def test_copy_and_clear(page: Page) -> None:
+    write(page, "der Hund sieht den Stein.")
+    page.click("#copy")
+    expect(page.locator("#status")).to_have_text("Copied.")
+    assert page.evaluate("navigator.clipboard.readText()") == "The dog sees the stone."
+    page.click("#clear")
+    expect(page.locator("#target")).to_be_empty()
+    expect(page.locator("#why")).to_be_hidden()
+
+
+@pytest.mark.parametrize("ending", ["txt", "srt", "docx"])
+def test_files_are_translated(page: Page, ending: str, tmp_path: Path) -> None:
+    path = tmp_path / f"in.{ending}"
+    if ending == "docx":
+        document = docx.Document()
+        document.add_paragraph("der ").add_run("Hund").bold = True
+        document.paragraphs[0].add_run(" sieht den Stein.")
+        document.save(str(path))
+    elif ending == "srt":
+        path.write_text("1\n00:00:01,000 --> 00:00:02,000\nder Hund\nsieht den Stein.\n\n", encoding="utf-8")
+    else:
+        path.write_text("der Hund sieht den Stein.\n\nheute lacht die Frau.\n", encoding="utf-8")
+    page.set_input_files("#file", path)
+    with page.expect_download() as coming:
+        page.click("#download a")
+    out = tmp_path / f"out.{ending}"
+    coming.value.save_as(out)
+    if ending == "docx":
+        made = docx.Document(str(out)).paragraphs[0]
+        assert made.text == "The dog sees the stone."
+        assert [run.text.strip() for run in made.runs if run.bold] == ["dog"]
+    elif ending == "srt":
+        assert out.read_text() == "1\n00:00:01,000 --> 00:00:02,000\nThe dog sees\nthe stone.\n\n"
+    else:
+        assert out.read_text() == "The dog sees the stone.\n\nToday the woman laughs.\n"
+
+
+def test_errors_are_told(page: Page, tmp_path: Path) -> None:
+    path = tmp_path / "in.srt"
+    path.write_bytes(b"\xff\xfe no text")
+    page.set_input_files("#file", path)
+    expect(page.locator("#error")).to_contain_text("UTF-8")
+    shot(page, "error")
+    page.route("**/v1/translate", lambda route: route.fulfill(status=503, json={"error": "try again later"}))
+    page.fill("#source", "der Hund")
+    expect(page.locator("#error")).to_have_text("try again later")
+    page.expected = 2  # type: ignore[attr-defined]  # Chromium notes both answers on its console
+
+
+def test_it_fits_a_telephone(page: Page) -> None:
+    page.set_viewport_size({"width": 360, "height": 740})
+    write(page)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360
+    for name in ("#source", "#target", "#copy", "#model", "#features"):
+        box = page.locator(name).bounding_box()
+        assert box and box["x"] >= 0 and box["x"] + box["width"] <= 360, name
+    shot(page, "telephone")
+    assert serious(page) == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_no_serious_fault(browser: Browser, server: Server, scheme: str) -> None:
+    for page in _page(browser, server, color_scheme=scheme):
+        assert serious(page) == []
+        write(page)
+        page.click("#glossary-box summary")
+        page.hover("#target .word >> text=dog")
+        assert serious(page) == []
+        shot(page, scheme)
+
+
+def test_dark_is_chosen_and_kept(page: Page) -> None:
+    ground = "getComputedStyle(document.body).backgroundColor"
+    light = page.evaluate(ground)
+    page.click("#theme")
+    dark = page.evaluate(ground)
+    assert light != dark
+    page.reload()
+    expect(page.locator("#theme")).to_have_attribute("aria-pressed", "true")
+    assert page.evaluate(ground) == dark
+
+
+def test_right_to_left_scripts(page: Page) -> None:
+    write(page, "הכלב רואה. der Hund")
+    direction = "e => getComputedStyle(e).direction"
+    assert page.locator("#source").evaluate(direction) == "rtl"
+    assert page.locator("#source-words").evaluate(direction) == "rtl"
+    shot(page, "right-to-left")
+
+
+def test_a_page_that_needs_a_key(browser: Browser, models: Path, tmp_path: Path) -> None:
+    (tmp_path / "keys").write_text("secret-key-1\n")
+    own = start("--model", models / "phrase", "--workers", "0", "--keys", tmp_path / "keys")
+    try:
+        for page in _page(browser, own):
+            expect(page.locator("#key")).to_be_visible()
+            assert serious(page) == []
+            page.fill("#key", "secret-key-1")
+            page.locator("#key").press("Enter")
+            write(page)
+            expect(page.locator("#target")).to_contain_text("The dog sees the stone.")
+    finally:
+        assert own.stop() == 0

@@ -1,0 +1,131 @@
+"""Who is let in, how often, and with what."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from starlette.testclient import TestClient
+from tests.serving import Server
+
+from dragoman import serve
+from dragoman.errors import InputError
+from dragoman.serve.application import ROUTES
+from dragoman.serve.safety import Keys, Rates, is_loopback, read_keys
+
+ASKED = {"text": "Der Hund lacht."}
+LIBRE = {"q": "Der Hund lacht.", "source": "de", "target": "en"}
+
+
+@pytest.fixture(scope="module")
+def model(models: Path) -> str:
+    return str(models / "phrase")
+
+
+def test_keys(model: str) -> None:
+    keys = Keys(frozenset({"user-key"}), frozenset({"admin-key"}))
+    with TestClient(serve.app(model, keys=keys)) as client:
+        for way in ROUTES:
+            if way.key or way.admin:
+                path = way.path.replace("{name}", "phrase")
+                assert client.request(way.method, path).status_code == 401, path
+        assert client.post("/v1/translate", json=ASKED, headers={"Authorization": "Bearer wrong"}).status_code == 403
+        for head in ({"Authorization": "Bearer user-key"}, {"X-API-Key": "user-key"}, {"X-API-Key": "admin-key"}):
+            assert client.post("/v1/translate", json=ASKED, headers=head).status_code == 200
+        assert client.post("/v1/models/phrase/load", headers={"X-API-Key": "user-key"}).status_code == 403
+        assert client.post("/v1/models/phrase/load", headers={"X-API-Key": "admin-key"}).status_code == 200
+        missing = client.post("/translate", json=LIBRE)
+        told = {"error": "Please contact the server operator to get an API key"}
+        assert (missing.status_code, missing.json()) == (400, told)
+        wrong = client.post("/translate", data={**LIBRE, "api_key": "wrong"})
+        assert (wrong.status_code, wrong.json()) == (403, {"error": "Invalid API key"})
+        assert client.post("/translate", data={**LIBRE, "api_key": "user-key"}).status_code == 200
+        assert client.get("/health").status_code == client.get("/").status_code == 200
+
+
+def test_keys_come_from_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "keys"
+    path.write_text("first-key  # of the press office\n\nsecond-key admin\n")
+    keys = read_keys(str(path))
+    assert keys.knows("first-key") and keys.knows("second-key", admin=True) and not keys.knows("first-key", admin=True)
+    for wrong, what in [("short\n", "at least 8"), ("", "no keys"), ("long-enough owner\n", "admin")]:
+        path.write_text(wrong)
+        with pytest.raises(InputError, match=what):
+            read_keys(str(path))
+
+
+def test_a_rate_is_kept(model: str) -> None:
+    with TestClient(serve.app(model, rate=3)) as client:
+        codes = [client.post("/v1/translate", json=ASKED).status_code for _ in range(4)]
+        assert codes == [200, 200, 200, 429]
+        slow = client.post("/translate", json=LIBRE)
+        assert slow.status_code == 429 and slow.json()["error"].startswith("Slowdown:")
+        assert 1 <= int(slow.headers["retry-after"]) <= 20
+
+
+def test_rates_fill_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [100.0]
+    monkeypatch.setattr("dragoman.serve.safety.time.monotonic", lambda: now[0])
+    rates = Rates(60.0)
+    assert [rates.wait("a", 30) for _ in range(2)] == [0.0, 0.0]
+    assert rates.wait("a") == pytest.approx(1.0)
+    assert rates.wait("b") == 0.0
+    now[0] += 1.0
+    assert rates.wait("a") == 0.0
+    for caller in range(20_000):
+        rates.wait(str(caller))
+    assert len(rates._left) <= 10_000
+
+
+def test_headers_of_every_answer(server: Server) -> None:
+    for path in ("/", "/page/app.js", "/health", "/nothing"):
+        _, _, headers = server.raw(path)
+        assert headers["x-content-type-options"] == "nosniff"
+        assert "default-src 'none'" in headers["content-security-policy"]
+        assert headers["x-frame-options"] == "DENY"
+        assert "access-control-allow-origin" not in headers
+        assert "server" not in headers
+
+
+def test_pages_of_other_sites_are_refused(server: Server, model: str) -> None:
+    assert server.raw("/translate", LIBRE, Origin="https://evil.example")[0] == 403
+    assert server.raw("/translate", LIBRE, Origin=server.url)[0] == 200
+    assert server.raw("/health", Host="evil.example")[0] == 403  # a name that leads to this machine
+    with TestClient(serve.app(model, cors="https://good.example")) as client:
+        good = {"Origin": "https://good.example"}
+        answer = client.post("/translate", json=LIBRE, headers=good)
+        assert answer.status_code == 200
+        assert answer.headers["access-control-allow-origin"] == "https://good.example"
+        asked = {**good, "Access-Control-Request-Method": "POST"}
+        assert client.options("/translate", headers=asked).status_code == 200
+        assert client.post("/translate", json=LIBRE, headers={"Origin": "https://evil.example"}).status_code == 403
+
+
+@pytest.mark.parametrize(
+    "path", ["/page/../app.py", "/page/%2e%2e/app.py", "/page//etc/passwd", "/download_file/..%2fapp"]
+)
+def test_no_path_reaches_the_file_system(server: Server, path: str) -> None:
+    assert server.raw(path)[0] == 404
+
+
+def test_text_is_kept_only_if_asked(model: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    with TestClient(serve.app(model)) as client:
+        client.post("/translate", json=LIBRE)
+        client.post("/v1/translate", json={"text": "Der Hund", "nbest": 10**9})
+    said = "".join(capfd.readouterr())
+    assert "Hund" not in said
+    with TestClient(serve.app(model, log_text=str(tmp_path / "log"))) as client:
+        client.post("/translate", json=LIBRE)
+    assert "Der Hund lacht." in (tmp_path / "log").read_text()
+
+
+def test_other_machines_need_a_key(cli: Callable[..., tuple[int, str, str]], model: str) -> None:
+    code, _, said = cli("serve", "--model", model, "--host", "0.0.0.0")
+    assert code == 2 and "--keys FILE" in said and "--no-auth" in said
+    assert not is_loopback("0.0.0.0") and is_loopback("127.0.0.1") and is_loopback("::1")
+    code, _, said = cli("serve")
+    assert code == 2 and "--model" in said
+    code, _, said = cli("serve", "--model", "nowhere")
+    assert code == 1 and re.search("nowhere: expected a model", said)

@@ -1,0 +1,200 @@
+"""The queue: turns, batches, bounds, deadlines, what is cancelled and what is lost; with decoders that do as told."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+import pytest
+
+from dragoman.serve.decoders import Decoder
+from dragoman.serve.frames import Applied, Apply, Batch, Done, Found, Recipe
+from dragoman.serve.queue import Full, Line, Lost, Queue, Refused, TooLate
+
+RECIPE = Recipe("m")
+
+
+class Fake:
+    """Keeps batches until the test says what becomes of them."""
+
+    def __init__(self, threads: int = 1) -> None:
+        self.threads, self.ready = threads, True
+        self.told: Callable[[Decoder, Done], None]
+        self.lost: Callable[[Decoder], None]
+        self.freed: Callable[[], None]
+        self.batches: list[Batch] = []
+        self.cancelled: list[int] = []
+
+    async def start(self) -> None: ...
+
+    def run(self, batch: Batch) -> None:
+        self.batches.append(batch)
+
+    def cancel(self, number: int) -> None:
+        self.cancelled.append(number)
+
+    async def apply(self, change: Apply) -> Applied:
+        return Applied(change.number)
+
+    async def close(self) -> None: ...
+
+    def do(self, **more: str) -> Batch:
+        """Answers the oldest batch."""
+        batch = self.batches.pop(0)
+        found = [] if more else [Found(line.upper()) for line in batch.lines]
+        self.told(self, Done(batch.number, found, 0.001, **more))
+        return batch
+
+
+def lines(*texts: str) -> list[Line]:
+    return [Line(text) for text in texts]
+
+
+def run(test: Callable[[Queue, Fake], object], most: int = 8) -> None:
+    async def body() -> None:
+        fake = Fake()
+        made = test(Queue([fake], most=most), fake)
+        if asyncio.iscoroutine(made):
+            await made
+
+    asyncio.run(body())
+
+
+def test_answers_come_back_in_order() -> None:
+    async def test(queue: Queue, fake: Fake) -> None:
+        work = queue.submit(RECIPE, lines(*(f"a{i}" for i in range(40))), 10)
+        while fake.batches:
+            fake.do()
+        assert [f.text for f in await queue.result(work)] == [f"A{i}" for i in range(40)]
+        assert queue.works == 0 and await queue.idle(0.1) and queue.wait == 0
+
+    run(test)
+
+
+def test_works_take_turns() -> None:
+    async def test(queue: Queue, fake: Fake) -> None:
+        book = queue.submit(RECIPE, lines(*["x"] * 160), 10)
+        caption = queue.submit(Recipe("m", 2), lines("y"), 10)
+        seen = []
+        while caption.left:
+            seen.append(fake.do().lines[0])
+        assert len(seen) <= 4 and book.left
+        queue.cancel(book)
+
+    run(test)
+
+
+def test_many_small_works_travel_together() -> None:
+    async def test(queue: Queue, fake: Fake) -> None:
+        works = [queue.submit(RECIPE, lines(f"w{i}"), 10) for i in range(50)]
+        sizes = []
+        while fake.batches:
+            sizes.append(len(fake.do().lines))
+        assert max(sizes) > 4 and sum(sizes) == 50
+        for number, work in enumerate(works):
+            assert [f.text for f in await queue.result(work)] == [f"W{number}"]
+
+    run(test, most=100)
+
+
+def test_a_full_queue_refuses() -> None:
+    def test(queue: Queue, fake: Fake) -> None:
+        works = [queue.submit(RECIPE, lines("a"), 10) for _ in range(3)]
+        with pytest.raises(Full) as full:
+            queue.submit(RECIPE, lines("a"), 10)
+        assert full.value.after >= 1
+        queue.cancel(works[0])
+        queue.submit(RECIPE, lines("a"), 10)
+
+    run(test, most=3)
+
+
+def test_what_cannot_be_done_in_time_is_refused() -> None:
+    def test(queue: Queue, fake: Fake) -> None:
+        assert queue.too_long(10_000_000, 1) and not queue.too_long(100, 0.001)
+        queue.submit(RECIPE, lines(*["x" * 1000] * 100), 60)
+        with pytest.raises(Full):
+            queue.submit(RECIPE, lines("a"), 1)
+
+    run(test)
+
+
+def test_slow_answers_of_before_do_not_shut_the_door() -> None:
+    async def test(queue: Queue, fake: Fake) -> None:
+        for _ in range(50):
+            work = queue.submit(RECIPE, lines("a"), 1)
+            batch = fake.batches.pop()
+            fake.told(fake, Done(batch.number, [Found("A")], 100.0))
+            assert (await queue.result(work))[0].text == "A"
+
+    run(test)
+
+
+def test_a_deadline_that_passes() -> None:
+    async def test(queue: Queue, fake: Fake) -> None:
+        first = queue.submit(RECIPE, lines("a"), 0.05)
+        await asyncio.sleep(0.06)
+        fake.ready = False
+        waits = queue.submit(RECIPE, lines("b"), 0.05)
+        for work in (first, waits):
+            with pytest.raises(TooLate):
+                await queue.result(work)
+        assert queue.works == 0 and fake.cancelled
+
+    run(test)
+
+
+def test_cancelled_works_leave_nothing() -> None:
+    async def test(queue: Queue, fake: Fake) -> None:
+        one = queue.submit(RECIPE, lines(*["a"] * 100), 10)
+        queue.cancel(one)
+        assert fake.cancelled == [batch.number for batch in fake.batches]
+        assert queue.works == 0 and queue.wait == 0
+        other = queue.submit(RECIPE, lines("b"), 10)
+        while fake.batches:
+            fake.do()
+        assert [f.text for f in await queue.result(other)] == ["B"]
+
+    run(test)
+
+
+def test_lost_batches_are_done_again_once() -> None:
+    async def test(queue: Queue, fake: Fake) -> None:
+        work = queue.submit(RECIPE, lines("a"), 10)
+        fake.batches.clear()
+        fake.ready = False
+        fake.lost(fake)
+        assert not fake.batches
+        fake.ready = True
+        fake.freed()
+        fake.do()
+        assert (await queue.result(work))[0].text == "A"
+        deadly = queue.submit(RECIPE, lines("b"), 10)
+        for _ in range(2):
+            fake.batches.clear()
+            fake.lost(fake)
+        with pytest.raises(Lost, match="more than once"):
+            await queue.result(deadly)
+        assert queue.works == 0
+
+    run(test)
+
+
+def test_refusals_and_faults_are_told_apart() -> None:
+    async def test(queue: Queue, fake: Fake) -> None:
+        for told, kind in (({"refused": "no"}, Refused), ({"fault": "oh"}, Lost)):
+            work = queue.submit(RECIPE, lines("a"), 10)
+            fake.do(**told)
+            with pytest.raises(kind):
+                await queue.result(work)
+
+    run(test)
+
+
+def test_streams() -> None:
+    async def test(queue: Queue, fake: Fake) -> None:
+        work = queue.submit(RECIPE, lines(*(f"a{i}" for i in range(20))), 10)
+        asyncio.get_running_loop().call_later(0.01, lambda: [fake.do() for _ in range(len(fake.batches))])
+        assert [f.text async for f in queue.stream(work)] == [f"A{i}" for i in range(20)]
+
+    run(test)
