@@ -54,6 +54,16 @@ class Engine(Protocol):
         """
         ...
 
+    def arriving(
+        self, work: Callable[[Task], Result], tasks: Iterable[Task], ahead: int
+    ) -> Iterator[tuple[int, Result]]:
+        """Each result as soon as it is there, with the number of its task: nobody waits for a slow one.
+
+        A task is taken while no more than `ahead` others are under way or waiting to be used. What it depends on is a
+        matter of chance then, so that two runs may differ.
+        """
+        ...
+
     def share(self, value: Any) -> Shared[Any]:
         """Makes something known to all workers; tasks carry what is returned, and ask for its `value`."""
         ...
@@ -78,6 +88,16 @@ class EngineBase:
     """What engines have in common: an engine of your own needs `workers`, `map` and `stream`."""
 
     local = False
+
+    def stream(self, work: Callable[[Task], Result], tasks: Iterable[Task], ahead: int) -> Iterator[Result]:
+        """The results in the order of the tasks."""
+        raise NotImplementedError
+
+    def arriving(
+        self, work: Callable[[Task], Result], tasks: Iterable[Task], ahead: int
+    ) -> Iterator[tuple[int, Result]]:
+        """In the order of the tasks, which is one in which they may arrive."""
+        return enumerate(self.stream(work, tasks, ahead))
 
     def share(self, value: Result) -> Shared[Result]:
         """The value itself; an engine with other processes sends it with every task, unless it knows better."""

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Executor, Future
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import islice
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,7 @@ from dragoman.errors import OptionError
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-__all__ = ["PooledEngine"]
+__all__ = ["Pooled", "PooledEngine"]
 
 
 @dataclass
@@ -31,15 +32,10 @@ class _Kept:
 
 
 @dataclass(frozen=True)
-class PooledEngine(EngineBase):
+class Pooled(EngineBase):
     """An engine on a pool of workers; `_open` makes the pool, and `_closed` is told when it is gone."""
 
-    workers: int = field(default_factory=lambda: os.cpu_count() or 1)
     _kept: _Kept = field(default_factory=_Kept, init=False, repr=False, compare=False)
-
-    def __post_init__(self) -> None:
-        if self.workers < 1:
-            raise OptionError(f"expected at least one thread or process, found {self.workers}")
 
     def _open(self) -> Executor:
         raise TypeError(f"{type(self).__name__} has no method `_open`")
@@ -68,14 +64,30 @@ class PooledEngine(EngineBase):
                 for future in begun:
                     future.cancel()
 
+    def arriving(
+        self, work: Callable[[Task], Result], tasks: Iterable[Task], ahead: int
+    ) -> Iterator[tuple[int, Result]]:
+        """Each result as soon as it is there, with the number of its task."""
+        left, begun = enumerate(tasks), dict[Future[Result], int]()
+        with self._workers() as pool:
+            try:
+                while True:
+                    for number, task in islice(left, ahead + 1 - len(begun)):
+                        begun[pool.submit(work, task)] = number
+                    if not begun:
+                        return
+                    ready, _ = wait(begun, return_when=FIRST_COMPLETED)
+                    first = min(ready, key=begun.__getitem__)
+                    yield begun.pop(first), first.result()
+            finally:
+                for future in begun:
+                    future.cancel()
+
     @contextmanager
     def _workers(self) -> Iterator[Executor]:
         with self:
             assert self._kept.pool is not None
             yield self._kept.pool
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.workers,)
 
     def __enter__(self) -> Self:
         if not self._kept.blocks:
@@ -91,3 +103,17 @@ class PooledEngine(EngineBase):
             self._kept.pool.shutdown(cancel_futures=True)
             self._kept.pool = None
             self._closed()
+
+
+@dataclass(frozen=True)
+class PooledEngine(Pooled):
+    """An engine with a given number of workers on this machine."""
+
+    workers: int = field(default_factory=lambda: os.cpu_count() or 1)
+
+    def __post_init__(self) -> None:
+        if self.workers < 1:
+            raise OptionError(f"expected at least one thread or process, found {self.workers}")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.workers,)

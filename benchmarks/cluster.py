@@ -1,0 +1,237 @@
+"""Ray against threads on this machine, bytes per update, and how asynchronous AdaGrad would scale.
+
+    python benchmarks/cluster.py --model model
+
+Overheads are ratios of wall time with two workers each, runs in turn, the start of Ray and the opening of the model
+apart. Scaling is simulated: workers sleep for the times that batches took here, and send back a gradient of this size,
+so that the driver, the messages and the updates are real.
+"""
+
+from __future__ import annotations
+
+import json
+import pickle
+import random
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from _multi30k import model_of, options, read
+from dragoman.cli.shards import Setup, _shards, _Translate
+from dragoman.decoder import Decoder, DecoderSource
+from dragoman.engine import Engine, EngineBase, Ray, Serial, Shared, Threads
+from dragoman.metrics import Bleu
+from dragoman.tuning import Online, Problem
+from dragoman.tuning.learning import learner_of
+from dragoman.tuning.loops.feed import Feed, Version
+from dragoman.tuning.loops.stale_gradient import BatchGradient, StaleGradient, _Batch
+from dragoman.types import Names, Weights
+
+SETS = "pt,al,lo"
+TUNER = Online(rate=0.1)
+
+
+def alternating(count: int, runs: dict[str, Callable[[], None]]) -> dict[str, float]:
+    """Median seconds of each, runs in turn."""
+    times: dict[str, list[float]] = {name: [] for name in runs}
+    for _ in range(count):
+        for name, run in runs.items():
+            began = time.monotonic()
+            run()
+            times[name].append(time.monotonic() - began)
+    return {name: round(statistics.median(values), 3) for name, values in times.items()}
+
+
+def problem(model: Path, sentences: int, features: str | None) -> Problem:
+    """AdaGrad's task."""
+    source = DecoderSource(Decoder(model, features=features), read("train.de", sentences), 100)
+    return Problem.of_source(source, [[line] for line in read("train.en", sentences)], Bleu(tokenize="none"))
+
+
+def epochs(model: Path, sentences: int, engines: dict[str, Engine], repeats: int) -> dict[str, Any]:
+    """Seconds of an epoch of AdaGrad."""
+    runs: dict[str, Callable[[], None]] = {}
+    for name, engine in engines.items():
+        text = problem(model, sentences, None)
+        session = StaleGradient(text, TUNER, engine, 1)
+        first = session.begin(text.source.weights.align(text.names))  # type: ignore[attr-defined]
+        session.step(first)  # the model is opened
+        runs[name] = lambda session=session, first=first: session.step(first)  # type: ignore[misc]
+    return alternating(repeats, runs)
+
+
+def translation(model: Path, lines: Sequence[str], engines: dict[str, Engine], repeats: int) -> dict[str, Any]:
+    """Seconds of a translation, as `dragoman translate` does it."""
+    decoder = Decoder(model, threads=2)
+    setup = Setup(decoder, None, False, False, 1, False, None, None, False, False, "text")
+    runs: dict[str, Callable[[], None]] = {}
+
+    def by_threads() -> None:
+        for _ in decoder.stream(iter(lines)):
+            pass
+
+    def by_ray(engine: Engine, work: _Translate, part: Sequence[str]) -> None:
+        asked = [(line, None) for line in part]
+        for _ in engine.stream(work, _shards(asked, 0), 3 * engine.workers):
+            pass
+
+    for name, engine in engines.items():
+        if engine.local:
+            runs[name] = by_threads
+            continue
+        work = _Translate(engine.share(setup))
+        by_ray(engine, work, lines[:200])
+        runs[name] = lambda engine=engine, work=work: by_ray(engine, work, lines)  # type: ignore[misc]
+    return alternating(repeats, runs)
+
+
+def update_sizes(model: Path, sentences: int) -> tuple[dict[str, Any], list[float], int, int]:
+    """Bytes of what goes to a worker and comes back for each update, PT+AL+LO; and what batches took."""
+    text = problem(model, sentences, SETS)
+    engine = _Recording()
+    session = StaleGradient(text, TUNER, engine, 1)
+    state = session.begin(text.source.weights.align(text.names))  # type: ignore[attr-defined]
+    for _ in range(2):
+        engine.down.clear()
+        engine.up.clear()
+        engine.seconds.clear()
+        state = session.step(state)
+    width = len(text.names)
+    told = {
+        "features known": width,
+        "down, bytes per update": round(statistics.mean(engine.down)),
+        "up, bytes per update": round(statistics.mean(engine.up)),
+        "features per gradient": round(statistics.mean(engine.sizes)),
+        "all weights with their names, bytes": len(pickle.dumps(Weights(text.names, state.weights))),
+    }
+    return told, engine.seconds, round(statistics.mean(engine.sizes)), width
+
+
+class _Recording(EngineBase):
+    """One task after the other, with everything pickled as a cluster would have it, and measured."""
+
+    workers = 1
+
+    def __init__(self) -> None:
+        self.down: list[int] = []
+        self.up: list[int] = []
+        self.seconds: list[float] = []
+        self.sizes: list[int] = []
+
+    def map(self, work: Any, tasks: Any) -> Any:
+        """As it is."""
+        return [work(task) for task in tasks]
+
+    def share(self, value: Any) -> Shared[Any]:
+        """Here, and measured if it is an update."""
+        if hasattr(value, "columns"):
+            self.down.append(len(pickle.dumps(replace(value, before=None))))
+        return _Once(value)
+
+    def stream(self, work: Any, tasks: Any, ahead: int) -> Any:
+        """As it is, and measured."""
+
+        def measured(task: _Batch) -> BatchGradient:
+            began = time.monotonic()
+            found = work(task)
+            self.seconds.append(time.monotonic() - began)
+            content = pickle.dumps(found)
+            self.up.append(len(content))
+            self.sizes.append(len(found.gradient))
+            back: BatchGradient = pickle.loads(content)
+            return back
+
+        return Serial().stream(measured, tasks, ahead)
+
+
+@dataclass(frozen=True)
+class _Once:
+    """In this process, under a type that is not `Here`."""
+
+    value: Any
+
+
+@dataclass(frozen=True)
+class _Wait:
+    """A worker that sleeps for as long as a batch took, and sends a gradient."""
+
+    seconds: Sequence[float]
+    features: int
+    width: int
+    seed: int
+
+    def __call__(self, task: tuple[int, int, Version]) -> tuple[int, Any, Any]:
+        number, made, version = task
+        rng = random.Random(number)
+        version.weights()
+        time.sleep(rng.choice(self.seconds))
+        places = np.sort(np.random.default_rng(number).choice(self.width, self.features, replace=False))
+        return made, places.astype(np.uint32), np.full(self.features, 1e-3)
+
+
+def scaling(workers: int, wait: _Wait, updates: int) -> dict[str, float]:
+    """Updates a second and staleness with so many workers."""
+    names = Names([f"pt:some source word>some target {i}" for i in range(wait.width)])
+    with Ray(workers=workers, store="200M") as engine:
+        learner = learner_of(TUNER, np.zeros(wait.width), squares=np.zeros(wait.width),
+                             counts=np.zeros(wait.width, dtype=np.int64))  # fmt: skip
+        feed, stale = Feed(engine, Weights(names, np.zeros(wait.width))), []
+
+        def tasks() -> Any:
+            for number in range(updates):
+                yield number, feed.updates, feed.now
+
+        began = 0.0
+        for number, (_, (made, places, gradient)) in enumerate(engine.arriving(wait, tasks(), engine.workers - 1)):
+            if number == workers:  # all have begun
+                began, counted = time.monotonic(), number
+            learner.step(places, gradient, 1.0, np.ones(len(places), dtype=np.int64))
+            stale.append(feed.updates - made)
+            feed.change(*learner.changes())
+        rate = (updates - counted) / (time.monotonic() - began)
+    ideal = workers / statistics.mean(wait.seconds)
+    return {
+        "workers": workers, "updates/s": round(rate, 1), "ideal": round(ideal, 1), "efficiency": round(rate / ideal, 3),
+        "staleness": round(statistics.mean(stale[workers:]), 1),
+    }  # fmt: skip
+
+
+def main() -> None:
+    """Prints the figures as JSON."""
+    parser = options(__doc__, 500)
+    parser.add_argument("--lines", type=int, default=20_000, help="lines to translate")
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--workers", type=int, nargs="*", default=[2, 8, 25, 50, 100, 200])
+    parser.add_argument("--only", choices=["overhead", "bytes", "scaling"], nargs="*")
+    given = parser.parse_args()
+    only = given.only or ["overhead", "bytes", "scaling"]
+    found: dict[str, Any] = {}
+    with model_of(given.model) as model:
+        if "overhead" in only:
+            began = time.monotonic()
+            with Ray(workers=2) as ray, Threads(2) as threads:
+                found["start of Ray, s"] = round(time.monotonic() - began, 2)
+                engines: dict[str, Engine] = {"threads": threads, "ray": ray}
+                for name, times in {
+                    "epoch": epochs(model, given.sentences, engines, given.repeats),
+                    "translation": translation(model, read("train.de", given.lines), engines, given.repeats),
+                }.items():
+                    found[name] = {**times, "overhead": round(times["ray"] / times["threads"] - 1, 3)}
+        if {"bytes", "scaling"} & set(only):
+            found["bytes"], seconds, features, width = update_sizes(model, min(given.sentences, 200))
+            found["batch, s"] = {"mean": round(statistics.mean(seconds), 3), "max": round(max(seconds), 3)}
+        if "scaling" in only:
+            rows = [scaling(count, _Wait(seconds, features, width, 1), max(4 * count, 60)) for count in given.workers]
+            found["scaling"] = rows
+            good = [row["workers"] for row in rows if row["efficiency"] >= 0.8]
+            found["knee"] = f"efficiency of 80 % up to {max(good, default=0):.0f} workers"
+    print(json.dumps(found, indent=1))
+
+
+if __name__ == "__main__":
+    main()

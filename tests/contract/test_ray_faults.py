@@ -1,0 +1,212 @@
+"""What a cluster may do to a run: each fault at a random moment, and the same result."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tests import clusters, tiny
+from tests.unit.test_engines_everywhere import problem
+
+from dragoman.engine import Ray, Serial
+from dragoman.tuning import Online, tune
+
+pytestmark = pytest.mark.long  # a new worker takes seconds on an idle machine, and a minute on a busy one
+
+DEADLINE = 2.0
+TUNER = Online(batch=2, rate=0.1, l1=0.001)
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tiny.model(tmp_path_factory.mktemp("model"))
+
+
+@pytest.fixture(scope="module")
+def cluster(two_nodes: Ray) -> Any:
+    """The cluster of all tests, whose engine gives its CPUs back while these tests run."""
+    return clusters.RUNNING[-1]
+
+
+@pytest.fixture(scope="module")
+def engine(two_nodes: Ray) -> Ray:
+    return two_nodes
+
+
+@contextmanager
+def meanwhile(fault: Callable[[], None], after: float) -> Iterator[None]:
+    """Does something bad while the block is under way."""
+    timer = threading.Timer(after, fault)
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.join()
+
+
+def slow(task: int) -> tuple[int, int]:
+    time.sleep(0.05)
+    return task, os.getpid()
+
+
+def workers(engine: Ray) -> list[int]:
+    return [hand.pid for hand in engine._crew._hands if hand.pid]
+
+
+def ended(engine: Ray, number: signal.Signals, rng: random.Random) -> Callable[[], None]:
+    def fault() -> None:
+        until = time.monotonic() + 120
+        while not (there := workers(engine)) and time.monotonic() < until:
+            time.sleep(0.01)  # the last one was ended a moment ago
+        os.kill(rng.choice(there), number)
+
+    return fault
+
+
+def check_tasks(engine: Ray, fault: Callable[[], None], after: float) -> None:
+    """Each task ends once, in order and as they arrive."""
+    with meanwhile(fault, after):
+        assert [task for task, _ in engine.map(slow, range(24))] == list(range(24))
+    with meanwhile(fault, after):
+        arrived = Counter(number for number, _ in engine.arriving(slow, range(24), 3))
+    assert arrived == Counter(range(24)), "none is lost, and none counts twice"
+
+
+def weights(result: Any) -> dict[str, float]:
+    return {name: value for name, value in sorted(result.weights.to_dict().items()) if value}
+
+
+def check_tuning(model: Path, engine: Ray, fault: Callable[[], None], after: float) -> None:
+    """The same weights as without any fault, from as many updates."""
+    want = tune(problem(model, tiny.SETS), TUNER, rounds=3, select="last", engine=Serial(), seed=4)
+    with meanwhile(fault, after):
+        found = tune(problem(model, tiny.SETS), TUNER, rounds=3, select="last", engine=engine, seed=4)
+    assert weights(found) == weights(want)
+    assert [record["loss"] for record in found.trace[1:]] == [record["loss"] for record in want.trace[1:]]
+
+
+def killed(model: Path, engine: Ray, rng: random.Random) -> None:
+    fault = ended(engine, signal.SIGKILL, rng)
+    check_tasks(engine, fault, rng.uniform(0.05, 0.5))
+    check_tuning(model, engine, fault, rng.uniform(0.0, 0.6))
+
+
+def hung(model: Path, engine: Ray, rng: random.Random) -> None:
+    fault = ended(engine, signal.SIGSTOP, rng)
+    with meanwhile(fault, rng.uniform(0.05, 0.4)):
+        assert [task for task, _ in engine.map(slow, range(24))] == list(range(24))
+
+
+def big(task: int) -> Any:
+    return np.full(3_000_000, task, dtype=np.float64)
+
+
+def full(model: Path, engine: Ray, rng: random.Random) -> None:
+    """Results of 24 MB each, many times what the stores of 80 MB hold: Ray writes them to disk."""
+    count = rng.randint(14, 20)
+    for task, found in enumerate(engine.map(big, range(count))):
+        assert found[0] == found[-1] == task
+
+
+def test_a_worker_that_is_killed(model: Path, engine: Ray) -> None:
+    killed(model, engine, random.Random(1))
+
+
+def test_a_worker_that_hangs(model: Path, engine: Ray, monkeypatch: pytest.MonkeyPatch) -> None:
+    with_deadline(engine, monkeypatch)
+    hung(model, engine, random.Random(2))
+
+
+def with_deadline(engine: Ray, monkeypatch: pytest.MonkeyPatch) -> None:
+    from dataclasses import replace
+
+    monkeypatch.setattr(engine._crew, "limits", replace(engine._crew.limits, deadline=DEADLINE))
+
+
+def test_an_object_store_that_is_full(model: Path, engine: Ray) -> None:
+    full(model, engine, random.Random(3))
+
+
+def lost(model: Path, engine: Ray, cluster: Any, rng: random.Random) -> None:
+    """A third node joins, gets work, and is lost with it."""
+    node = clusters.add(cluster)
+    until = time.monotonic() + 60
+    while len(workers(engine)) < 3 and time.monotonic() < until:
+        engine.map(slow, range(40))
+    assert len(workers(engine)) == 3, "a node that joins is used"
+    fault: Callable[[], None] = lambda: cluster.remove_node(node, allow_graceful=False)  # noqa: E731
+    with meanwhile(fault, rng.uniform(0.0, 0.5)):
+        check_tuning(model, engine, lambda: None, 0.0)
+        assert [task for task, _ in engine.map(slow, range(40))] == list(range(40))
+
+
+@pytest.mark.long
+def test_a_node_that_is_lost(model: Path, engine: Ray, cluster: Any) -> None:
+    for seed in range(20):
+        lost(model, engine, cluster, random.Random(seed))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("scenario", [killed, hung, full])
+def test_twenty_times(model: Path, engine: Ray, scenario: Callable[..., None], monkeypatch: pytest.MonkeyPatch) -> None:
+    if scenario is hung:
+        with_deadline(engine, monkeypatch)
+    for seed in range(20):
+        scenario(model, engine, random.Random(100 + seed))
+
+
+COMMAND = """
+import sys
+from tests import tiny
+from tests.unit.test_engines_everywhere import problem
+from dragoman.engine import Ray, Serial
+from dragoman.tuning import Online, RunDir, tune
+from pathlib import Path
+engine = Ray(workers=2, store="80M") if sys.argv[3] == "ray" else Serial()
+tuner = Online(batch=2, rate=0.1, l1=0.001)
+text = problem(Path(sys.argv[1]), tiny.SETS)
+step = lambda record: print(record["step"], flush=True)
+run = RunDir(Path(sys.argv[2]))
+tune(text, tuner, rounds=8, select="last", engine=engine, seed=4, run=run, resume=True, progress=step)
+"""
+
+
+def driver(model: Path, run: Path, engine: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-c", COMMAND, str(model), str(run), engine], stdout=subprocess.PIPE, text=True,
+        cwd=Path(__file__).parents[2],
+    )  # fmt: skip
+
+
+@pytest.mark.long
+def test_a_driver_that_is_killed(model: Path, tmp_path: Path) -> None:
+    plain = driver(model, tmp_path / "want", "serial")
+    plain.communicate()
+    assert plain.returncode == 0
+    want = (tmp_path / "want" / "weights.toml").read_text()
+    for seed in range(20):
+        rng, run = random.Random(seed), tmp_path / str(seed)
+        first = driver(model, run, "ray")
+        assert first.stdout is not None
+        for _ in range(rng.randint(1, 6)):
+            first.stdout.readline()
+        time.sleep(rng.uniform(0, 0.1))
+        first.kill()
+        first.communicate()
+        second = driver(model, run, "ray")
+        told, _ = second.communicate()
+        assert second.returncode == 0
+        assert not told.startswith("0\n"), "it went on"
+        assert (run / "weights.toml").read_text() == want
