@@ -1,0 +1,93 @@
+"""What a report shows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from dragoman.experiment.tables import SURE, Compared, Tables
+from dragoman.types import Weights
+
+__all__ = ["Content", "Curve", "Timed", "Translated", "findings"]
+
+TOP = 3000
+"""Weights of a system that a report carries: the largest ones, whatever their sign."""
+
+
+@dataclass(frozen=True)
+class Translated:
+    """A text with references, and what each system made of it."""
+
+    name: str
+    references: Sequence[Sequence[str]]
+    systems: Mapping[str, Sequence[Sequence[str]]]
+    """By system, then by run: a line for each sentence."""
+    source: Sequence[str] = ()
+    unknown: Sequence[int] = ()
+    """Words of each source sentence that the training text does not have."""
+    terms: Sequence[int] = ()
+    """Glossary terms in each source sentence."""
+    details: Mapping[str, Mapping[int, Mapping[str, Any]]] = field(default_factory=dict)
+    """By system and sentence: derivation and n-best list, as `translate --explain --json` tells them."""
+
+
+@dataclass(frozen=True)
+class Curve:
+    """The traces of a system's tuning runs."""
+
+    system: str
+    runs: Sequence[Sequence[Mapping[str, float]]]
+
+
+@dataclass(frozen=True)
+class Timed:
+    """A step: what it was, its command, and what it took."""
+
+    name: str
+    command: str
+    seconds: float | None = None
+    cpu: float | None = None
+    peak: int | None = None
+    output: str = ""
+    """What it printed, where that is a result."""
+
+
+@dataclass(frozen=True)
+class Content:
+    """A whole report."""
+
+    title: str
+    about: str = ""
+    tables: Tables = field(default_factory=lambda: Tables([], []))
+    tests: Sequence[Translated] = ()
+    curves: Sequence[Curve] = ()
+    weights: Mapping[str, Weights] = field(default_factory=dict)
+    steps: Sequence[Timed] = ()
+    signatures: Sequence[str] = ()
+    sentences: Sequence[str] = ()
+    """Findings besides those of the comparisons."""
+    counts: Mapping[str, int] = field(default_factory=dict)
+    """How often words of the tests stand in the training text."""
+    tokenized: bool = True
+    metric: str = "bleu"
+    """The BLEU whose statistics the page carries."""
+    plan: str = ""
+
+
+def findings(tables: Tables) -> list[str]:
+    """What was found, in sentences with numbers."""
+    return [_sentence(one) for one in tables.comparisons]
+
+
+def _sentence(one: Compared) -> str:
+    runs = f"{one.runs} runs" if one.runs > 1 else "one run"
+    figures = (
+        f"{one.score:.2f} against {one.baseline_score:.2f} {one.metric}, {one.difference:+.2f}, p = {one.p_value:.4f}"
+        f" ({one.corrected:.4f} after Holm's correction; {runs})"
+    )
+    if not one.sure:
+        return f"On {one.test}, {one.system} cannot be told from {one.baseline}: {figures}."
+    word = "better" if one.better > 0 else "worse"
+    kept = "" if one.corrected < SURE else " The correction for the number of comparisons leaves this open."
+    return f"On {one.test}, {one.system} is {word} than {one.baseline}: {figures}.{kept}"

@@ -1,0 +1,134 @@
+"""The data of a page, small: every output of a sentence once, its BLEU statistics, and who said it."""
+
+from __future__ import annotations
+
+import base64
+import json
+import zlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from dragoman.metrics import Bleu
+from dragoman.report.content import TOP, Content, Curve, Translated
+from dragoman.types import Hypotheses, Texts, Weights
+from dragoman.verbs.inputs import metric_of
+
+__all__ = ["compressed", "data_of", "details_of", "dumped", "weights_of"]
+
+_KEYS = ("score", "held_out", "oracle", "prediction")
+
+
+def compressed(content: bytes) -> str:
+    """Bytes for a page: compressed as browsers can undo it, in letters."""
+    return base64.b64encode(zlib.compress(content, 9)).decode("ascii")
+
+
+def data_of(content: Content) -> dict[str, Any]:
+    """What the page's script works with."""
+    return {
+        "tokenized": content.tokenized,
+        "tests": [_test(test, content.metric) for test in content.tests],
+        "counts": dict(content.counts),
+        "curves": [_curve(curve) for curve in content.curves],
+        "weights": {},  # they come when somebody looks at them
+        "metric": metric_of(content.metric).signature(),
+    }
+
+
+def details_of(content: Content) -> list[dict[str, Any]]:
+    """Derivations of each test's systems."""
+    return [{name: _details(found) for name, found in test.details.items()} for test in content.tests]
+
+
+def weights_of(content: Content) -> dict[str, Any]:
+    """Weights of each system."""
+    return {name: _weights(found) for name, found in content.weights.items()}
+
+
+def _test(test: Translated, spec: str) -> dict[str, Any]:
+    """Unique outputs of each sentence, flat; statistics of each: length, reference length, matches of orders 1 to 4."""
+    names = list(test.systems)
+    runs = [run for name in names for run in test.systems[name]]
+    texts: list[str] = []
+    starts = [0]
+    told: list[list[int]] = []
+    for row in zip(*runs, strict=True):
+        known: dict[str, int] = {}
+        told.append([known.setdefault(line, len(known)) for line in row])
+        texts += known
+        starts.append(len(texts))
+    return {
+        "name": test.name,
+        "systems": [{"name": name, "runs": len(test.systems[name])} for name in names],
+        "source": list(test.source),
+        "references": [list(line) for line in test.references],
+        "texts": texts,
+        "starts": starts,
+        "said": np.array(told, dtype=np.int64).T.tolist(),
+        "statistics": _statistics(texts, starts, test.references, spec),
+        "unknown": list(test.unknown),
+        "terms": list(test.terms),
+        "details": {},  # they come when somebody looks at sentences
+    }
+
+
+def _statistics(
+    texts: Sequence[str], starts: Sequence[int], references: Sequence[Sequence[str]], spec: str
+) -> list[list[int]]:
+    """Columns of whole numbers."""
+    metric = metric_of(spec)
+    bleu = metric if isinstance(metric, Bleu) else Bleu(tokenize="13a")
+    sentence = np.repeat(np.arange(len(references)), np.diff(starts))
+    repeated = [list(references[i]) for i in sentence.tolist()]
+    rows = bleu.prepare(repeated).statistics(Hypotheses.one_each(Texts(list(texts)), {}))
+    return [rows[:, column].astype(np.int64).tolist() for column in range(6)]
+
+
+def _curve(curve: Curve) -> dict[str, Any]:
+    runs = [
+        {key: [[r.get("step", n), r[key]] for n, r in enumerate(run) if key in r] for key in _KEYS}
+        for run in curve.runs
+    ]
+    return {"system": curve.system, "runs": runs}
+
+
+def _weights(found: Weights) -> dict[str, Any]:
+    """The largest weights, and how many there are by set."""
+    values = found.to_dict()
+    live = {name: value for name, value in values.items() if value != 0}
+    top = sorted(live, key=lambda name: -abs(live[name]))[:TOP]
+    sets: dict[str, int] = {}
+    for name in live:
+        key = name.partition(":")[0] if ":" in name else "dense"
+        sets[key] = sets.get(key, 0) + 1
+    return {"count": len(live), "sets": sets, "top": [[name, round(live[name], 5)] for name in top]}
+
+
+def _details(found: Mapping[int, Mapping[str, Any]]) -> dict[str, Any]:
+    """Derivations with each feature's contribution, rounded: they are looked at, not computed with."""
+    made = {}
+    for number, told in found.items():
+        weights = told.get("weights", {})
+        phrases = [
+            {
+                "source": phrase["source"],
+                "target": phrase["target"],
+                "depth": phrase.get("depth", 0),
+                "adds": {
+                    name: round(value * weights.get(name, 0.0), 3)
+                    for name, value in phrase["features"].items()
+                    if round(value * weights.get(name, 0.0), 3)
+                },
+            }
+            for phrase in told.get("phrases", ())
+        ]
+        best = [[one["text"], round(one["score"], 3)] for one in told.get("alternatives", ())]
+        made[str(number)] = {"score": round(told.get("score", 0.0), 3), "phrases": phrases, "nbest": best}
+    return made
+
+
+def dumped(data: Any) -> bytes:
+    """JSON without blanks."""
+    return json.dumps(data, ensure_ascii=False, separators=(",", ":")).encode()

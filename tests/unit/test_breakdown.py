@@ -1,0 +1,81 @@
+"""Where two systems differ, against slow versions on random small texts."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dragoman import breakdown
+from dragoman.metrics import Bleu, statistics
+
+Cli = Callable[..., tuple[int, str, str]]
+WORDS = ["a", "b", "c", "d", "e", "f", "g", "h"]
+
+
+def texts(rng: np.random.Generator, count: int) -> list[str]:
+    return [" ".join(rng.choice(WORDS, size=rng.integers(0, 9))) for _ in range(count)]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_f_measure_by_frequency_is_what_counting_by_hand_gives(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    reference, training = texts(rng, 20), ["a a a b b c", "a d d d d d"]
+    systems = [[texts(rng, 20) for _ in range(2)], [texts(rng, 20)]]
+    counts = Counter(word for line in training for word in line.split())
+    edges = (0, 1, 2, 4)
+    found = breakdown.by_frequency(systems, reference, training, edges=edges)
+    for place, low in enumerate(edges):
+        high = edges[place + 1] if place + 1 < len(edges) else 10**9
+        own = {word for word in WORDS if low <= counts[word] < high}
+        for runs, value in zip(systems, found[place].values, strict=True):
+            matched = said = wanted = 0
+            for run in runs:
+                for line, target in zip(run, reference, strict=True):
+                    x, y = Counter(line.split()), Counter(target.split())
+                    matched += sum(min(x[w], y[w]) for w in own)
+                    said += sum(x[w] for w in own)
+                    wanted += sum(y[w] for w in own)
+            assert value == pytest.approx(200 * matched / (said + wanted) if said + wanted else 0.0)
+        assert found[place].size == sum(line.split().count(w) for line in reference for w in own)
+
+
+def test_scores_of_classes_are_scores_of_their_sentences() -> None:
+    rng = np.random.default_rng(3)
+    reference = [line or "a" for line in texts(rng, 40)]
+    runs = [texts(rng, 40) for _ in range(2)]
+    metric = Bleu(tokenize="none")
+    rows = np.stack([statistics(metric, run, [[r] for r in reference]) for run in runs])
+    lengths = breakdown.Words().lengths(reference)
+    found = breakdown.by_sentences([rows], metric, lengths, (1, 3, 6))
+    assert sum(bucket.size for bucket in found) == 40
+    own = [i for i, line in enumerate(reference) if 3 <= len(line.split()) < 6]
+    assert found[1].label == "3 to 5" and found[1].size == len(own)
+    assert found[1].values[0] == pytest.approx(float(metric.score(rows[:, own].sum(axis=(0, 1)))))
+
+
+def test_ngrams_are_clipped_and_ranked() -> None:
+    ahead, behind = breakdown.ngrams([["the cat the cat"]], [["the dog sat"]], ["the cat sat"])
+    assert [(n.words, n.first, n.second) for n in ahead] == [("the cat", 1.0, 0.0), ("cat", 1.0, 0.0)]
+    assert [(n.words, n.first, n.second) for n in behind] == [("sat", 0.0, 1.0)]
+    assert breakdown.ngrams([["Sat."]], [["x"]], ["sat."], tokenized=False)[0][0].words == "."
+
+
+def test_compare_analyse(tmp_path: Path, cli: Cli) -> None:
+    for name, lines in {
+        "ref": ["the cat sat on the mat", "a dog barks at the rare gnu"],
+        "old": ["the cat sat on mat", "a dog barks at the"],
+        "new": ["the cat sat on the mat", "a dog barks at the gnu"],
+        "train": ["the cat the dog"],
+    }.items():
+        (tmp_path / name).write_text("\n".join(lines) + "\n", encoding="utf-8")
+    files = [tmp_path / "old", tmp_path / "new", "--refs", tmp_path / "ref", "--metric", "bleu:tokenize=none"]
+    code, out, err = cli("compare", *files, "--analyse", "--tokenized", "--train-text", tmp_path / "train")
+    assert code == 0, err
+    for text in ("F-measure of words", "by length of the reference", "hardest", "gnu", "line 2, +", "gets right"):
+        assert text in out
+    code, _, err = cli("compare", *files, "--tokenized")
+    assert code == 2 and "go with --analyse or --report" in err

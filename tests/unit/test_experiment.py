@@ -1,0 +1,282 @@
+"""Plans, steps, runs that are killed, and tables."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dragoman.demo.corpus import Sizes, write
+from dragoman.errors import InputError
+from dragoman.experiment import Experiment, read_plan
+from dragoman.experiment.cutting import Part, cut
+from dragoman.experiment.runner import duration
+from dragoman.experiment.tables import holm
+from dragoman.files import read_text
+
+Cli = Callable[..., tuple[int, str, str]]
+
+PLAN = """\
+title = "A small experiment"
+replications = 2
+tokenized = true
+metrics = ["bleu:tokenize=none"]
+tests = ["test"]
+
+[data.train]
+src = "train.de"
+refs = "train.en"
+lines = "1-800"
+
+[data.tune]
+src = "tune.de"
+refs = ["tune.en"]
+
+[data.test]
+src = "test.de"
+refs = ["test.en"]
+
+[train.base]
+data = "train"
+order = 3
+classes = "none"
+
+[system.start]
+model = "base"
+
+[tune.dense]
+model = "base"
+data = "tune"
+held_out = 0.2
+tuner = "kbmira"
+epochs = 2
+nbest_size = 20
+pop_limit = 30
+stack_size = 20
+
+[tune.rich]
+base = "dense"
+tuner = "adagrad"
+features = "pt,al"
+
+[[compare]]
+baseline = "start"
+systems = ["dense", "rich"]
+claim = "tuning helps"
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a corpus, and the plan; commands run there."""
+    write(tmp_path, Sizes(train=900, tune=40, dev=10, test=30), 0)
+    (tmp_path / "plan.toml").write_text(PLAN, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def refused(folder: Path, text: str) -> str:
+    (folder / "bad.toml").write_text(text, encoding="utf-8")
+    with pytest.raises(InputError) as error:
+        Experiment(read_plan("bad.toml"), folder / "out").check_size(yes=False)
+    assert "\n" not in str(error.value)
+    return str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "told"),
+    [
+        ("order = 3", "ordre = 3", 22, "unknown key `ordre`; did you mean order?"),
+        ("epochs = 2", "epoch = 2", 33, "unknown key `epoch`; did you mean epochs?"),
+        ('src = "tune.de"', 'src = "tuna.de"', 13, "no such file: tuna.de"),
+        ('src = "tune.de"', 'src = "$NO_SUCH_PLACE/a"', 13, "the variable NO_SUCH_PLACE is not set"),
+        ("[tune.rich]", "[tune.base]", 38, "two steps are called `base`: `train.base` and `tune.base`"),
+        ("[tune.rich]", "[tune.dense]", 38, "two steps are called `tune.dense`: the other is in line 28"),
+        ('base = "dense"', 'base = "rich"', 39, "a cycle: rich -> rich"),
+        ('tuner = "kbmira"', 'tuner = "kbmirra"', 32, "did you mean kbmira?"),
+        ('tuner = "kbmira"', 'tuner = "kbmira"\nstart = "dense"', 28, "a cycle: dense -> dense"),
+        ("epochs = 2", "epochs = 0", 33, "epochs must be"),
+        ('features = "pt,al"', 'features = "pt,all"', 41, "all"),
+        ('data = "train"', 'data = "trian"', 21, "no data set `trian`; did you mean train?"),
+        ('systems = ["dense", "rich"]', 'systems = ["dens"]', 45, "no system `dens`; did you mean dense?"),
+        ('lines = "1-800"', 'lines = "800-1"', 10, "lines must be ranges"),
+        ("replications = 2", "replications = 10000", 28, "20,000 tuning runs"),
+    ],
+)
+def test_bad_plans_are_refused_by_line(folder: Path, old: str, new: str, line: int, told: str) -> None:
+    assert old in PLAN
+    message = refused(folder, PLAN.replace(old, new, 1))
+    assert message.startswith(f"bad.toml:{line}: ")
+    assert told in message
+
+
+def test_free_steps_in_a_circle_are_refused(folder: Path) -> None:
+    more = '\n[step.a]\nrun = "true"\nneeds = ["b"]\n\n[step.b]\nrun = "true"\nneeds = ["a"]\n'
+    assert "a cycle: a -> b -> a" in refused(folder, PLAN + more)
+
+
+def test_a_grid_is_unfolded_and_a_large_one_needs_a_word(folder: Path, cli: Cli) -> None:
+    grid = PLAN.replace("[tune.rich]", '[tune.dense.grid]\n"tuner.c" = [0.01, 0.1]\nepochs = [1, 2]\n\n[tune.rich]')
+    (folder / "grid.toml").write_text(grid, encoding="utf-8")
+    plan = read_plan("grid.toml")
+    names = [t.name for t in plan.tune.values() if t.family == "dense"]
+    assert names == ["dense:c=0.01,epochs=1", "dense:c=0.01,epochs=2", "dense:c=0.1,epochs=1", "dense:c=0.1,epochs=2"]
+    assert {t.tuner for t in plan.tune.values() if t.family == "dense"} == {"kbmira:c=0.01", "kbmira:c=0.1"}
+    large = grid.replace("[0.01, 0.1]", str([n / 1000 for n in range(1, 2501)])).replace("replications = 2", "")
+    (folder / "large.toml").write_text(large, encoding="utf-8")
+    code, _, err = cli("experiment", "run", "large.toml", "--out", "out", "--dry-run")
+    assert code == 1
+    assert "large.toml:28: the plan has 10,000 tuning runs" in err
+    assert not (folder / "out").exists()
+    code, out, _ = cli("experiment", "run", "large.toml", "--out", "out", "--dry-run", "--yes", "--json")
+    assert code == 0 and len(json.loads(out)["steps"]) > 20_000
+
+
+@pytest.mark.parametrize("paper", ["cherry", "eidelman", "galley", "green", "haddow"])
+@pytest.mark.parametrize("size", ["small", "full"])
+def test_the_plans_of_the_papers_are_sound(paper: str, size: str, data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = Path(__file__).resolve().parent.parent.parent
+    monkeypatch.setenv("DRAGOMAN_DATA", str(data))
+    monkeypatch.chdir(root)
+    plan = read_plan(f"experiments/{paper}/{size}.toml")
+    assert plan.comparisons and plan.runs <= 500
+    assert str(data) not in plan.text
+
+
+def keys(text: str, folder: Path) -> dict[str, str]:
+    (folder / "other.toml").write_text(text, encoding="utf-8")
+    return {name: step.key for name, step in Experiment(read_plan("other.toml"), folder / "out").steps.items()}
+
+
+def test_a_changed_line_changes_only_what_depends_on_it(folder: Path) -> None:
+    before = keys(PLAN, folder)
+    rich = keys(PLAN.replace('features = "pt,al"', 'features = "pt"'), folder)
+    changed = {name for name in before if before[name] != rich[name]}
+    assert changed == {n for n in before if " rich " in n}
+    corpus = keys(PLAN.replace('lines = "1-800"', 'lines = "1-700"'), folder)
+    assert not {n for n in before if before[n] == corpus[n]}
+    assert keys(PLAN.replace("A small", "Another"), folder) == before
+    (folder / "tune.en").write_text((folder / "tune.en").read_text(encoding="utf-8") + "\n", encoding="utf-8")
+    text = keys(PLAN, folder)
+    changed = {name for name in before if before[name] != text[name]}
+    assert changed == {n for n in before if " rich " in n or " dense " in n}
+
+
+def test_parts_of_texts(tmp_path: Path) -> None:
+    lines = [f"line {n % 7}" for n in range(1, 31)]
+    for name in ("a", "b"):
+        (tmp_path / name).write_text("\n".join(f"{name} {line}" for line in lines) + "\n", encoding="utf-8")
+    texts = [tmp_path / "a", tmp_path / "b"]
+    rng = np.random.default_rng(0)
+    for number in range(20):
+        first, fold = int(rng.integers(1, 20)), int(rng.integers(0, 5))
+        part = Part(f"{first}-25", f"{fold}/5", "1/3", distinct=bool(number % 2))
+        wanted = [
+            (n, line) for n, line in enumerate(lines, 1) if first <= n <= 25 and n % 5 == fold and n % 3 != 1
+        ]  # fmt: skip
+        if not wanted:
+            continue
+        texts_ = [line for _, line in wanted]
+        expected = list(dict.fromkeys(texts_)) if number % 2 else texts_
+        assert cut(texts, part, tmp_path / "out") == len(expected)
+        assert list(read_text(tmp_path / "out" / "1")) == [f"b {line}" for line in expected]
+    (tmp_path / "other").write_text("a line 3\n", encoding="utf-8")
+    assert cut(texts, Part(), tmp_path / "out", [tmp_path / "other"]) == sum(line != "line 3" for line in lines)
+
+
+def test_holm_is_the_step_down_method() -> None:
+    # Holm (1979): the smallest of m times m, the next times m - 1, ..., never falling.
+    assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
+    assert holm([]) == []
+    assert holm([0.9, 0.8]) == [1.0, 1.0]
+
+
+def test_durations_as_people_say_them() -> None:
+    assert [duration(s) for s in (3, 150, 7200)] == ["3 s", "2 min", "2.0 h"]
+
+
+def start(*more: str) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-m", "dragoman", "experiment", "run", "plan.toml", "--out", "out", "--jobs", "2", *more]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=True)
+
+
+def killed_and_finished(folder: Path, kills: int, wait: Callable[[int], float], *, group: bool) -> str:
+    """The tables of a run that was killed several times; with `group` its commands are killed, too."""
+    for number in range(kills):
+        process = start()
+        time.sleep(wait(number))
+        (os.killpg if group else os.kill)(process.pid, signal.SIGKILL)
+        process.communicate()
+    last = start()
+    last.communicate(timeout=600)
+    assert last.returncode == 0
+    return (folder / "out" / "tables.json").read_text(encoding="utf-8")
+
+
+def test_a_killed_run_goes_on_and_ends_with_the_same_tables(folder: Path, cli: Cli) -> None:
+    tables = killed_and_finished(folder, 1, lambda _: 4.0, group=True)
+    code, out, err = cli("experiment", "status", "out")
+    assert code == 0 and "11 of 11 steps are done" in out
+    code, out, err = cli("experiment", "run", "plan.toml", "--out", "out", "--dry-run")
+    assert code == 0 and "0 steps to run, 11 are done" in out
+    # A run that nobody killed, in another place.
+    code, out, err = cli("experiment", "run", "plan.toml", "--out", "whole", "--no-report")
+    assert code == 0, err
+    assert "left" in err and "p (Holm)" in out
+    assert (folder / "whole" / "tables.json").read_text(encoding="utf-8") == tables
+    # A changed line: its own steps run, and no others.
+    changed = PLAN.replace('features = "pt,al"', 'features = "pt"')
+    (folder / "plan.toml").write_text(changed, encoding="utf-8")
+    code, out, err = cli("experiment", "run", "plan.toml", "--out", "whole", "--dry-run", "--json")
+    assert code == 0
+    todo = json.loads(out)
+    assert {s["step"] for s in todo["steps"] if not s["done"]} == {
+        "tune rich run0", "tune rich run1", "translate rich run0 test", "translate rich run1 test"
+    }  # fmt: skip
+    assert todo["unknown"] == 0 and todo["seconds"] > 0
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("group", [True, False])
+def test_ten_kills_at_random_moments(folder: Path, cli: Cli, group: bool) -> None:
+    moments = np.random.default_rng(7)
+    tables = killed_and_finished(folder, 10, lambda _: float(moments.uniform(0.5, 6)), group=group)
+    code, _, err = cli("experiment", "run", "plan.toml", "--out", "whole", "--no-report")
+    assert code == 0, err
+    assert (folder / "whole" / "tables.json").read_text(encoding="utf-8") == tables
+
+
+def test_a_step_that_fails_is_told_with_its_command(folder: Path, cli: Cli) -> None:
+    text = 'tests = []\n[step.good]\nrun = "python -c pass"\n[step.bad]\nrun = "python -c \'raise SystemExit(3)\'"\n'
+    (folder / "fail.toml").write_text(
+        text + '[step.after]\nrun = "python -c pass"\nneeds = ["bad"]\n', encoding="utf-8"
+    )
+    code, _, err = cli("experiment", "run", "fail.toml", "--out", "out")
+    assert code == 1
+    assert "step `step bad` failed" in err and "to see it fail alone: python -c 'raise SystemExit(3)'" in err
+    code, out, _ = cli("experiment", "status", "out", "--json")
+    assert {row["step"]: row["state"] for row in json.loads(out)} == {
+        "step good": "done", "step bad": "failed", "step after": "waits"
+    }  # fmt: skip
+    code, _, err = cli("experiment", "status", "nothing")
+    assert code == 1 and "no experiment is here" in err
+
+
+def test_free_steps_see_the_folders_of_what_they_need(folder: Path, cli: Cli) -> None:
+    run = 'python -c \'import pathlib; pathlib.Path("{out}/x").write_text("ok")\''
+    look = "python -c 'import pathlib; print(pathlib.Path(\"{first}/x\").read_text())'"
+    steps = f'[step.first]\nrun = {json.dumps(run)}\n[step.second]\nrun = {json.dumps(look)}\nneeds = ["first"]\n'
+    text = f"tests = []\n{steps}"
+    (folder / "free.toml").write_text(text, encoding="utf-8")
+    code, _, err = cli("experiment", "run", "free.toml", "--out", "out", "--engine", "processes")
+    assert code == 0, err
+    found = Experiment.opened(folder / "out")
+    assert (found.steps["step second"].folder / "stdout").read_text(encoding="utf-8") == "ok\n"
