@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SOURCES := $(shell find crates python Cargo.toml Cargo.lock pyproject.toml -type f -not -name '*.so' -not -path '*/__pycache__/*')
 
-.PHONY: help setup demo test test-long lint rust python docs golden bench clean
+.PHONY: help setup browser demo test test-long lint rust python docs golden bench clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -39,7 +39,16 @@ lint: setup ## Formatting, linters, types, stubs, import rules
 rust: ## Rust unit, property and fuzz tests
 	PROPTEST_RNG_SEED=1 cargo test --quiet --workspace --locked
 
-python: setup ## Python tests, and every example of README, docs and docstrings
+# The page is tested in Debian's Chromium. Where there is none, it is installed if this is Debian and we are root; where that
+# cannot be, these tests are skipped and say so.
+browser: ## Install Chromium, if it is missing and we may
+	@command -v chromium >/dev/null || { \
+	  if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	    apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends chromium >/dev/null \
+	      || echo "Chromium cannot be installed: tests of the page are skipped"; \
+	  else echo "no Chromium, and not root on Debian: tests of the page are skipped"; fi; }
+
+python: setup browser ## Python tests, and every example of README, docs and docstrings
 	$(BIN)/pytest -n 2 -m "not long"
 
 test-long: setup ## Slow checks: new random cases, a million fuzz inputs, damaged tables and samples, whole systems against sacreBLEU

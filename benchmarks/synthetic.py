@@ -54,7 +54,7 @@ class Size:
     @property
     def traced(self) -> int:
         """Number of features of figure 3."""
-        return self.widths[-2]
+        return self.widths[-2:][0]  # 500 at full size; the only one where there is one
 
 
 QUICK = Size(sentences=60, candidates=40, widths=(5, 20), random=10, passes=3)

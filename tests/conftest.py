@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
+from tests import clusters
 
 from dragoman.cli import app
+from dragoman.engine import Ray
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -29,6 +31,14 @@ def data() -> Path:
     if not folder.is_dir():
         pytest.skip("real data are not here: set DRAGOMAN_DATA to the folder that holds them")
     return folder
+
+
+@pytest.fixture(scope="session")
+def two_nodes() -> Iterator[Ray]:
+    """The engine of a Ray cluster with two nodes of one CPU each, both on this machine."""
+    with clusters.nodes(2) as cluster, Ray(cluster.address) as engine:
+        assert engine.workers == 2
+        yield engine
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from dragoman.errors import OptionError
 from dragoman.options import check, option
 
-__all__ = ["Seeded", "Sorting", "Threaded"]
+__all__ = ["Engined", "Seeded", "Sorting", "Threaded"]
 
 # Without slots, so that a dataclass can inherit from several of them.
 
@@ -29,6 +29,17 @@ class Threaded:
 
     threads: int | None = option(None, help="Threads to use. The result is the same with any number.", min=1,
                                  usual="all cores")  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class Engined(Threaded):
+    """Work that an engine does: on this machine, or on many."""
+
+    engine: str = option(
+        "threads",
+        help="Who does the work: threads, processes, ray (a cluster of this machine), ray://HOST:PORT (one that is "
+        "there; see docs/cluster.md), or one of yours, FILE.py:NAME.",
+    )
 
 
 _UNITS = {"": 0, "K": 10, "M": 20, "G": 30, "T": 40}

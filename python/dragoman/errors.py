@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["DragomanError", "InputError", "OptionError", "TuningError"]
+__all__ = ["DragomanError", "EngineError", "InputError", "OptionError", "TuningError"]
 
 
 class DragomanError(Exception):
@@ -24,3 +24,7 @@ class OptionError(DragomanError, ValueError):
 
 class TuningError(DragomanError):
     """A run that cannot end well: nothing to learn, a metric of zero, weights that collapsed."""
+
+
+class EngineError(DragomanError):
+    """Workers that cannot be reached, do not fit together, or were lost more often than a run can bear."""

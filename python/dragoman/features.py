@@ -15,7 +15,7 @@ import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar, NamedTuple, Protocol, runtime_checkable
+from typing import ClassVar, Literal, NamedTuple, Protocol, runtime_checkable
 
 from dragoman import registry, weights
 from dragoman.errors import OptionError
@@ -172,6 +172,11 @@ class SparseHrm(_Set):
     words: int = option(80, help="Most frequent words of each side that are symbols of their own; 0 is none.", min=0)
     classes: tuple[int, ...] = option((50, 20), help="Numbers of word classes, with + between them; 0 is none.", min=0)
     only: str = _only()
+    parser: Literal["plain", "unrestricted"] = option(
+        "plain",
+        help="Blocks become one if the two on top of the stack are neighbours (plain), or if any number on top are "
+        "contiguous (unrestricted, as in Cherry 2013).",
+    )
 
     def part(self, folder: Path | None) -> Part:
         """What the model's description says of it."""
@@ -188,7 +193,8 @@ class SparseHrm(_Set):
             for name, file in kinds
             for side in ("source", "target")
         }
-        return Part("sparse-hrm", "shrm", {"representations": names, **files, **_given(only=_path(self.only))})
+        more = _given(only=_path(self.only)) | ({"parser": self.parser} if self.parser != "plain" else {})
+        return Part("sparse-hrm", "shrm", {"representations": names, **files, **more})
 
 
 ABOUT: dict[str, tuple[str, str, Sequence[str]]] = {

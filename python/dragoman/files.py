@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import pathlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from types import TracebackType
 
 from dragoman._core import LineWriter, Texts, read_lines, write_lines
@@ -14,10 +14,14 @@ from dragoman.errors import InputError
 __all__ = [
     "Lines",
     "cache_folder",
+    "count_lines",
+    "decoded",
     "file_hash",
+    "is_plain",
     "read_numbers",
     "read_parallel",
     "read_text",
+    "stream_text",
     "write_bytes",
     "write_text",
 ]
@@ -31,6 +35,49 @@ def read_text(path: Path) -> Texts:
     if len(lines) == 0:
         raise InputError(f"{os.fspath(path)}:1: expected at least one line, found an empty file", os.fspath(path), 1)
     return lines
+
+
+def stream_text(path: Path) -> Iterator[str]:
+    """The same lines one by one, with few of them in memory; what is compressed is read whole."""
+    name = os.fspath(path)
+    if not is_plain(path):
+        yield from read_text(path)
+        return
+    number = 0
+    with pathlib.Path(path).open("rb") as file:
+        for number, line in enumerate(decoded(file, name), start=1):  # noqa: B007  how many there were
+            yield line
+    if not number:
+        raise InputError(f"{name}:1: expected at least one line, found an empty file", name, 1)
+
+
+def decoded(lines: Iterable[bytes], name: str) -> Iterator[str]:
+    """Lines of bytes as text; what is not UTF-8 is an error with its file and line."""
+    for number, raw in enumerate(lines, start=1):
+        try:
+            line = raw.decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise InputError(f"{name}:{number}: expected UTF-8 text, found {error.reason}", name, number) from None
+        if number == 1:
+            line = line.removeprefix("\ufeff")
+        yield line.removesuffix("\n").removesuffix("\r")
+
+
+def is_plain(path: Path) -> bool:
+    """Whether a file is one that can be read in parts: no pipe, and not compressed by its name."""
+    return pathlib.Path(path).suffix not in {".gz", ".zst", ".xz"} and pathlib.Path(path).is_file()
+
+
+def count_lines(path: Path) -> int:
+    """How many lines a file has, with none of them in memory; 0 where that cannot be told in advance."""
+    if not is_plain(path):
+        return 0
+    count, last = 0, b"\n"
+    with pathlib.Path(path).open("rb") as file:
+        while block := file.read(1 << 20):
+            count += block.count(b"\n")
+            last = block[-1:]
+    return count + (last != b"\n")
 
 
 def read_parallel(paths: Sequence[Path]) -> list[Texts]:

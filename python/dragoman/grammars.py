@@ -15,7 +15,17 @@ from dragoman._core import rules_extract, rules_of_sentence
 from dragoman.common import Sorting
 from dragoman.errors import OptionError
 from dragoman.options import check, flat, made, option
-from dragoman.rules import Extraction, Path, Report, Smoothing, base_name, lexical_names, meta_of, table_path
+from dragoman.rules import (
+    Extraction,
+    Path,
+    Report,
+    Significance,
+    Smoothing,
+    base_name,
+    lexical_names,
+    meta_of,
+    table_path,
+)
 
 __all__ = [
     "CDEC_COLUMNS",
@@ -47,8 +57,13 @@ PRESETS: dict[str, dict[str, Any]] = {
         "max_span": 15, "max_symbols": 5, "max_gaps": 2, "min_gap": 1, "min_target_gap": 1, "edges": "tight",
         "counts": "whole", "scores": "cdec",
     },
+    "eidelman": {
+        "max_span": 15, "max_symbols": 5, "max_gaps": 2, "min_gap": 1, "min_target_gap": 1, "edges": "tight",
+        "counts": "whole", "scores": "moses",
+    },
 }  # fmt: skip
-"""Limits of rules, as the extraction of Moses and of cdec has them."""
+"""Limits of rules, as the extraction of Moses and of cdec has them; cdec's with the scores that Eidelman (2012) names,
+phrase translation probabilities and lexical weights."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,30 +79,32 @@ class System:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Grammar(Sorting):
+class Grammar(Significance, Sorting):
     """How rules with gaps are extracted, scored and pruned. What is not given is as in the preset."""
 
-    preset: Literal["moses", "cdec"] = option(
-        "moses", help="Limits, counts and scores of rules with gaps: as Moses has them, or cdec."
+    preset: Literal["moses", "cdec", "eidelman"] = option(
+        "moses",
+        help="Limits, counts and scores of rules with gaps: as Moses has them, or cdec. eidelman is the system of "
+        "Eidelman (2012): cdec's limits, Moses' scores, the features of that paper alone, text in lower case.",
     )
     max_span: int | None = option(
-        None, help="Words that a rule covers at most, on either side.", min=1, max=15, usual="10, cdec 15"
+        None, help="Words that a rule covers at most, on either side.", min=1, max=15, usual="10, else 15"
     )
     max_symbols: int | None = option(
         None, help="Words and gaps of a rule's source side at most.", min=1, max=15, usual="5"
     )
     max_gaps: int | None = option(None, help="Gaps of a rule at most.", min=0, max=2, usual="2")
-    min_gap: int | None = option(None, help="Source words that a gap covers at least.", min=1, usual="2, cdec 1")
+    min_gap: int | None = option(None, help="Source words that a gap covers at least.", min=1, usual="2, else 1")
     min_target_gap: int | None = option(None, help="Target words that a gap covers at least.", min=1, usual="1")
     edges: Literal["tight", "loose"] | None = option(
         None,
         help="Whether rules and gaps begin and end with aligned words (tight), or grow over unaligned ones (loose).",
-        usual="loose, cdec tight",
+        usual="loose, else tight",
     )
     counts: Literal["fractional", "whole"] | None = option(
         None,
         help="Whether the rules of one phrase pair share a count of 1 (fractional), or each counts 1 (whole).",
-        usual="fractional, cdec whole",
+        usual="fractional, else whole",
     )
     scores: Literal["moses", "cdec"] | None = option(
         None,
@@ -99,8 +116,8 @@ class Grammar(Sorting):
     )
     filter: tuple[str, ...] = option(
         (),
-        help="Keep only rules that some line of these texts can match, which are prepared as the bitext is. Scores are "
-        "those of all rules.",
+        help="Keep only rules that some line of these texts can match. Scores are those of all rules. `train` prepares "
+        "plain text as it does the bitext; `rules extract` takes prepared text.",
         metavar="FILE",
     )
     max_words: int = option(100, help="Leave out sentence pairs with more words on a side.", min=1)
@@ -121,7 +138,7 @@ class Grammar(Sorting):
     @property
     def chart_span(self) -> int:
         """Words that a rule may span in decoding, usual for a preset: gaps may be longer than those that were seen."""
-        return {"moses": 20, "cdec": 15}[self.preset]
+        return 20 if self.preset == "moses" else 15
 
     @property
     def limits(self) -> tuple[int, int, tuple[int, int], int, bool, bool]:
@@ -142,11 +159,6 @@ def refuse_others(system: str, given: Iterable[str], more: Iterable[str] = ()) -
     """Refuses options by name that belong to the other system; `more` are others of the phrase-based one."""
     hiero = system == SYSTEM
     wrong = [name for name in given if name in ((*PHRASES_OWN, *more) if hiero else OWN)]
-    if "significance" in wrong:
-        raise OptionError(
-            "significance is for phrases: its test counts sentences that have a phrase, and rules with gaps have no "
-            "such count; prune these with min_rule_count and top"
-        )
     if wrong:
         what = "the phrase-based system; leave it out" if hiero else "rules with gaps; use it"
         raise OptionError(f"{wrong[0]} is an option of {what} with system hiero")
@@ -174,6 +186,7 @@ def extract(
         "max_words": o.max_words,
         "smoothing": o.smoothing,
         "top": o.top or None,
+        **({} if o.level is None else {"significance": o.level}),
     }
     figures = rules_extract(
         (os.fspath(source), os.fspath(target), os.fspath(alignments)),
@@ -192,7 +205,7 @@ def extract(
         0.0,
         False,
         o.top or None,
-        None,
+        o.level,
         lexical_names(o.lexical),
         o.memory,
     )

@@ -12,10 +12,11 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from dragoman._core import maxent_train
 from dragoman.common import Seeded
+from dragoman.errors import OptionError
 from dragoman.options import check, made, option
 from dragoman.rules import OrientationPrior, Path, Table, base_name, meta_of, table_path
 
@@ -34,6 +35,12 @@ class Training(OrientationPrior, Seeded):
     min_count: int = option(5, help="Leave out features of fewer phrase-pair tokens.", min=0, was=["least"])
     singletons: float = option(0.1, help="Share of the rules seen once to train on.", min=0, max=1)
     iterations: int = option(300, help="Most iterations for each direction.", min=1)
+    templates: tuple[Literal["pair", "source", "target", "words", "classes"], ...] = option(
+        ("pair", "source", "target", "words", "classes"),
+        help="What features are of, besides the bias: the phrase pair, its source, its target, words and classes of "
+        "words at its corners. `words classes` are those that sparse-hrm has of a phrase, too.",
+        metavar="TEMPLATE",
+    )
     drop_counts: bool = option(False, help="Leave the columns of counts out of the new table.")
     held_out: str | None = option(
         None,
@@ -45,6 +52,8 @@ class Training(OrientationPrior, Seeded):
 
     def __post_init__(self) -> None:
         check(self)
+        if len(set(self.templates)) < len(self.templates):
+            raise OptionError(f"maxent has a template twice: {' '.join(self.templates)}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +112,11 @@ def train(
     """
     o = made(Training, changes, base=options)
     # What tables say of themselves; the names are those of the first version of the format.
-    about = {"model": o.counts_of, "c": o.c, "least": o.min_count, "singletons": o.singletons, "seed": o.seed}
+    about: dict[str, Any] = {
+        "model": o.counts_of, "c": o.c, "least": o.min_count, "singletons": o.singletons, "seed": o.seed,
+    }  # fmt: skip
+    if o.templates != Training().templates:  # tables say nothing of what is usual
+        about["templates"] = list(o.templates)
     meta = {**Table(table).meta, o.name: {**about, "classes": [base_name(file) for file in classes]}}
     meta.pop("program", None)
     rules, examples, features, sides, held = maxent_train(
@@ -121,6 +134,7 @@ def train(
         o.held_out,
         float(o.alpha),
         o.seed,
+        list(o.templates),
     )
     previous, following = (Side(*side) for side in sides)
     return Report(rules, examples, features, previous, following, None if held is None else _heldout(held))

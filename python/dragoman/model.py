@@ -74,9 +74,10 @@ Option = str | int | float | Sequence[str]
 class Part:
     """One part of a model: a kind of feature, what it is called, and its options.
 
-    Kinds are `scores` (columns of a rule table), `lm`, `distortion`, `reordering`, `word-penalty`, `phrase-penalty`
-    and `unknown-penalty`, in hierarchical models `glue` and `pass-through`, the sparse sets of `dragoman.features`, and
-    `user`: an `object` of a file of Python, `path`, with its `options`. A `path` is a file in the model's folder.
+    Kinds are `scores` (columns of a rule table), `lm`, `distortion`, `reordering`, `word-penalty`,
+    `phrase-penalty`, `source-word-penalty` and `unknown-penalty`, in hierarchical models `glue` and `pass-through`,
+    the sparse sets of `dragoman.features`, and `user`: an `object` of a file of Python, `path`, with its `options`.
+    A `path` is a file in the model's folder.
     """
 
     kind: str

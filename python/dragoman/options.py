@@ -29,6 +29,7 @@ import msgspec
 from dragoman.errors import OptionError
 
 __all__ = [
+    "PRESET",
     "Option",
     "build",
     "changed",
@@ -41,12 +42,15 @@ __all__ = [
     "option",
     "options_of",
     "plain",
+    "presets_of",
     "read_text_value",
     "split_spec",
 ]
 
 T = TypeVar("T")
 _DECLARED, _GROUP = "dragoman.option", "dragoman.group"
+PRESET = "preset"
+"""What chooses one of a thing's named settings, in `name:preset=NAME`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -394,13 +398,42 @@ def changed(what: str, prototype: T, options: str | Mapping[str, str]) -> T:
         given = split_spec(options, prototype) if isinstance(options, str) else options
     except OptionError as error:
         raise OptionError(f"{what}: {error}") from None
+    if PRESET in given:
+        prototype = _preset(what, prototype, given[PRESET])
     known = _settable(prototype)
     values = {}
     for key, value in given.items():
+        if key == PRESET:
+            continue
         if key not in known:
             raise OptionError(f"{what}: unknown option `{key}`; {closest(key, known)}")
         values[key] = _from_text(what, prototype, key, known[key], value)
     return replace(prototype, **values) if values else prototype  # type: ignore[type-var]
+
+
+def presets_of(thing: Any) -> dict[str, Any]:
+    """The named settings of a thing's class, which lists them in `presets`: `mira:preset=eidelman`.
+
+    Each is a class method of that name; they start from the plain defaults, so what is changed already has none.
+    """
+    kind = type(thing)
+    known = getattr(kind, "presets", ())
+    if not known or not dataclasses.is_dataclass(kind) or thing != kind():
+        return {}
+    return {name: getattr(kind, name.replace("-", "_"))() for name in known}
+
+
+def _preset(what: str, prototype: T, name: str) -> T:
+    """The setting of that name, in place of the defaults."""
+    known = list(getattr(type(prototype), "presets", ()))
+    if not known:
+        raise OptionError(f"{what}: there are no presets here, found `{name}`")
+    if name not in known:
+        raise OptionError(f"{what}: unknown preset `{name}`; {closest(name, known)}")
+    found: dict[str, T] = presets_of(prototype)
+    if name not in found:
+        raise OptionError(f"{what}: a preset sets all options: give the plain name with preset={name}, then changes")
+    return found[name]
 
 
 def _from_text(what: str, prototype: Any, key: str, hint: Any, text: str) -> Any:
@@ -426,10 +459,11 @@ def read_text_value(declared: Option, value: Any, what: str = "") -> Any:
     return value
 
 
-def describe(name: str, thing: Any, prototype: Any = None) -> str:
+def describe(name: str, thing: Any, prototype: Any = None, preset: str = "") -> str:
     """The text form of an object: its name, and the options that differ from a prototype's, else from the defaults."""
     usual = type(thing)() if prototype is None else prototype
-    options = [
+    options = [f"{PRESET}={preset}"] if preset else []
+    options += [
         f"{key}={_text(getattr(thing, key))}" for key in _settable(thing) if getattr(thing, key) != getattr(usual, key)
     ]
     return ":".join([name, ",".join(options)]) if options else name

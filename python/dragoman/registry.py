@@ -1,4 +1,4 @@
-"""What can be named: metrics, tuners, feature sets, tokenisers, taggers, engines, n-best dialects. One visible table.
+"""What can be named: metrics, tuners, feature sets, tokenisers, splitters, engines and more. One table.
 
 A name is looked for in `TABLE`, then among the entry points of installed packages (group `dragoman.metrics` and so on).
 `FILE.py:NAME` takes an object or a class from a file of yours, and works wherever a name does:
@@ -26,7 +26,7 @@ from types import FunctionType, MethodType, ModuleType
 from typing import Any
 
 from dragoman.errors import DragomanError, InputError, OptionError
-from dragoman.options import changed, closest, describe
+from dragoman.options import changed, closest, describe, presets_of
 
 __all__ = ["KINDS", "TABLE", "Kind", "add", "find", "from_file", "is_file_spec", "make", "name_of", "names"]
 
@@ -72,6 +72,10 @@ TABLE: dict[str, dict[str, Any]] = {
         "jieba": "dragoman.tokenizers:jieba",
         "fugashi": "dragoman.tokenizers:fugashi",
     },
+    "splitter": {
+        "rules": "dragoman.splitting:Rules",
+        "none": "dragoman.splitting:Blank",
+    },
     "tagger": {
         "en": "dragoman.tags:english",
         "de": "dragoman.tags:german",
@@ -80,6 +84,7 @@ TABLE: dict[str, dict[str, Any]] = {
     "engine": {
         "threads": "dragoman.engine:threads",
         "processes": "dragoman.engine.processes:Processes",
+        "ray": "dragoman.engine:ray",
     },
     "dialect": {
         "moses": "dragoman.dialects:moses",
@@ -111,6 +116,7 @@ KINDS: dict[str, Kind] = {
     "tuner": Kind("dragoman.tuners", ("name", "session")),
     "feature set": Kind("dragoman.features", ()),
     "tokenizer": Kind("dragoman.tokenizers", ("tokenize", "detokenize"), factory=True),
+    "splitter": Kind("dragoman.splitters", ("spans",), factory=True),
     "tagger": Kind("dragoman.taggers", (), factory=True),
     "engine": Kind("dragoman.engines", ("map", "stream"), factory=True),
     "dialect": Kind("dragoman.nbest", ("parse",)),
@@ -162,8 +168,6 @@ def make(kind: str, spec: str, *arguments: Any) -> Any:
     about = KINDS[kind]
     if about.factory:
         made = _called(kind, name, found, arguments)
-        if rest:
-            raise OptionError(f"the {kind} {name} takes no options, found `{rest}`")
     else:
         # A class, or a function such as `Mert.smooth`, makes the prototype.
         makes = isinstance(found, (type, FunctionType, MethodType))
@@ -187,6 +191,7 @@ def name_of(kind: str, thing: Any) -> str:
         prototype = make(kind, name)
         if type(prototype) is type(thing):
             specs.append(describe(name, thing, prototype))
+            specs += [describe(name, thing, made, preset) for preset, made in presets_of(prototype).items()]
     if not specs:
         return describe(getattr(thing, "name", type(thing).__name__), thing) if is_dataclass(thing) else thing.name
     return min(specs, key=lambda spec: (spec.count("="), len(spec)))  # the first of equals

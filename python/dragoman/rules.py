@@ -149,13 +149,34 @@ class OrientationPrior:
         check(self)
 
 
+@dataclass(frozen=True, kw_only=True)
+class Significance:
+    """Fisher's exact test on the sentence pairs that have the two sides of a rule (Johnson et al. 2007)."""
+
+    significance: Literal["a+e", "a-e"] | float | None = option(
+        None,
+        help="Keep rules that pass Fisher's exact test: a+e drops those seen once whose phrases were seen once, a-e "
+        "keeps them, a number is a negative log probability.",
+        min=0,
+        metavar="LEVEL",
+    )
+
+    def __post_init__(self) -> None:
+        check(self)
+
+    @property
+    def level(self) -> str | None:
+        """As the native side reads it."""
+        return None if self.significance is None else str(self.significance)
+
+
 def _check_different(models: Sequence[str]) -> None:
     if len(set(models)) < len(models):
         raise OptionError(f"reordering has a model twice: {' '.join(models)}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Extraction(OrientationPrior, Sorting):
+class Extraction(OrientationPrior, Significance, Sorting):
     """How rules are extracted, scored and pruned."""
 
     max_phrase_length: int = option(7, help="Most words of a phrase, on either side.", min=1, max=15, was=["length"])
@@ -174,13 +195,6 @@ class Extraction(OrientationPrior, Sorting):
     orientation_counts: bool = option(False, help="Keep the unsmoothed counts of orientations as columns, too.")
     smoothing: Smoothing = option("none", help="Smoothing of phrase translation probabilities.")
     top: int = option(0, help="Keep the N best rules of each source phrase, by p(e|f); 0 keeps all.", min=0)
-    significance: Literal["a+e", "a-e"] | float | None = option(
-        None,
-        help="Keep rules that pass Fisher's exact test: a+e drops those seen once whose phrases were seen once, a-e "
-        "keeps them, a number is a negative log probability.",
-        min=0,
-        metavar="LEVEL",
-    )
     lexical: str | None = option(
         None, help="Also write Moses' lexical tables, PREFIX.f2e and PREFIX.e2f.", metavar="PREFIX"
     )
@@ -203,7 +217,7 @@ def extract(
     threads.
     """
     o = made(Extraction, changes, base=options)
-    top, level = o.top or None, None if o.significance is None else str(o.significance)
+    top, level = o.top or None, o.level
     alpha, add = (o.alpha, 0.0) if o.add is None else (None, float(o.add))
     # What tables say of themselves; the names are those of the first version of the format.
     about = {

@@ -20,7 +20,7 @@ from weakref import WeakKeyDictionary
 
 from dragoman import moses, weights
 from dragoman.alignment import Aligner
-from dragoman.decoder import Constraints, Decoder, Derivation, Forest, Phrase, Search
+from dragoman.decoder import Constraints, Decoder, Derivation, Forest, Patience, Phrase, Search
 from dragoman.errors import InputError, OptionError
 from dragoman.glossary import Glossary, Matcher, TermUse, glossary_of
 from dragoman.model import Model, is_model
@@ -53,6 +53,8 @@ class Translation:
     """Pairs of a source word and a target word that belong together, by their numbers from 0."""
     glossary: tuple[TermUse, ...] = ()
     """Where terms of the glossary are in the source, and what became of them."""
+    late: bool = False
+    """Whether time or memory ran out, so that the search went on greedily."""
     _model: Translator = field(kw_only=True, repr=False, compare=False)
     _weights: Weights = field(kw_only=True, repr=False, compare=False)
     _constraints: Constraints | None = field(default=None, repr=False, compare=False)
@@ -313,7 +315,7 @@ class Translator:
         if isinstance(text, str):
             line = asker.ask(text)
             found = self._listed(line, size, features=True)
-            return [self._translation(found, row, line, asker, listed=True) for row in range(found.size)]
+            return [self._translation(found, row, line, asker, listed=row > 0) for row in range(found.size)]
         return self._stream(text, size, asker)
 
     def explain(
@@ -332,6 +334,25 @@ class Translator:
         found = self._listed(line, alternatives + 1, features=True)
         others = [self._translation(found, row, line, asker, listed=True) for row in range(1, found.size)]
         return Explanation(best, best.derivation, others)
+
+    def found(
+        self, lines: Sequence[Request], asker: Asker, size: int = 1, *, features: bool = True,
+        patience: Patience | None = None,
+    ) -> list[list[Translation]]:  # fmt: skip
+        """The best translations of each request that the asker made, by one search each, with `patience`."""
+        wanted, used = [line.constraints or Constraints() for line in lines], self.decoder.weights
+        listed, narrow = self.decoder.listed(
+            [line.ready for line in lines], size, features=features, phrases=True, weights=used,
+            patience=patience, constraints=wanted if any(line.constraints for line in lines) else None,
+        )  # fmt: skip
+        starts = listed.starts.tolist()
+        return [
+            [
+                self._translation(listed, row, line, asker, listed=features, late=narrow[number], used=used)
+                for row in range(starts[number], starts[number + 1])
+            ]
+            for number, line in enumerate(lines)
+        ]
 
     def forest(self, text: str, *, tokenized: bool = False) -> Forest:
         """All derivations of a line that the search kept."""
@@ -408,10 +429,18 @@ class Translator:
 
         for found in self.decoder.stream(prepared(), size, features=size > 1, phrases=True):
             line = under_way.popleft()
-            yield [self._translation(found, row, line, asker, listed=size > 1) for row in range(found.size)]
+            yield [self._translation(found, row, line, asker, listed=size > 1 and row > 0) for row in range(found.size)]
 
     def _translation(
-        self, found: Candidates, row: int, line: Request, asker: Asker, *, listed: bool = False
+        self,
+        found: Candidates,
+        row: int,
+        line: Request,
+        asker: Asker,
+        *,
+        listed: bool = False,
+        late: bool = False,
+        used: Weights | None = None,
     ) -> Translation:
         assert found.totals is not None
         assert found.alignments is not None
@@ -419,12 +448,13 @@ class Translator:
         text, words = found.texts[row], found.texts[row].split()
         links = (link.partition("-") for link in found.alignments[row].split())
         extra = None
-        if listed and row:
+        if listed:
             extra = (found.features.row(row), found.extra[row])
         return Translation(
             text if asker.tokenized else self.decoder.text.after([text])[0], line.text, float(found.totals[row]),
             tuple(words), tuple(line.ready.split()), tuple((int(s), int(t)) for s, _, t in links),
-            tuple(asker.uses(line, words, found.extra[row])), _model=self, _weights=self.decoder.weights,
+            tuple(asker.uses(line, words, found.extra[row])), late, _model=self,
+            _weights=self.decoder.weights if used is None else used,
             _constraints=line.constraints, _tokenized=asker.tokenized, _listed=extra,
         )  # fmt: skip
 

@@ -17,6 +17,7 @@ from dragoman.options import Option
 Cli = Callable[..., tuple[int, str, str]]
 
 EXCEPTIONS = {
+    "--report": "figures of cleaning; a page about a comparison",
     "--reordering": "models to extract; with maxent in training; Moses' files to import and export",
     "--classes": "numbers of classes; files of classes",
     "--text": "a file; the corpus of the demonstration",
@@ -33,6 +34,8 @@ EXCEPTIONS = {
     "--factor": "to cluster, from 0; that is a tag, from 1",
     "--samples": "of derivations; of a bootstrap; of a test, more of them",
     "--sentences": "how many to tag; whether each is scored",
+    "--deadline": "for a sentence; for a request",
+    "--model": "one; several, with names",
     "--memory": "of sorting; of the pool of all rounds",
     "--held-out": "counts from other text; text that chooses the step",
     "--nbest-size": "candidates to tune on, 100; to look at, 1",

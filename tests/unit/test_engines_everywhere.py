@@ -13,7 +13,8 @@ import pytest
 from tests import tiny
 
 from dragoman.decoder import Decoder, DecoderSource
-from dragoman.engine import Engine, EngineBase, Processes, Serial, Threads
+from dragoman.engine import Engine, EngineBase, Processes, Ray, Serial, Threads
+from dragoman.errors import OptionError
 from dragoman.metrics import Bleu
 from dragoman.testing import planted_pool
 from dragoman.tuning import (
@@ -88,40 +89,61 @@ def found(model: Path, tuner: Tuner, engine: Engine, features: str | None = None
 
 
 @pytest.mark.parametrize("tuner", DENSE, ids=str)
-def test_with_a_decoder(model: Path, processes: Processes, tuner: Tuner) -> None:
+def test_with_a_decoder(model: Path, processes: Processes, two_nodes: Ray, tuner: Tuner) -> None:
     want = found(model, tuner, Serial())
     assert want["Unknown"] == 1.0 and -0.2 <= want["LM"] <= 2.0
     assert found(model, tuner, Threads(3)) == want
     assert found(model, tuner, processes) == want
+    assert found(model, tuner, two_nodes) == want
 
 
 @pytest.mark.parametrize("tuner", SPARSE, ids=str)
-def test_with_sparse_features(model: Path, processes: Processes, tuner: Tuner) -> None:
+def test_with_sparse_features(model: Path, processes: Processes, two_nodes: Ray, tuner: Tuner) -> None:
     """Features travel by name: another process numbers them in another order, and no sum may depend on it."""
     want = found(model, tuner, Serial(), tiny.SETS)
     assert sum(":" in name for name in want) > 5
     assert found(model, tuner, Threads(3), tiny.SETS) == want
     assert found(model, tuner, processes, tiny.SETS) == want
+    assert found(model, tuner, two_nodes, tiny.SETS) == want
+
+
+@pytest.mark.parametrize("features", [None, tiny.SETS])
+def test_updates_in_the_order_of_arrival(
+    model: Path, processes: Processes, two_nodes: Ray, features: str | None
+) -> None:
+    """With one worker the order is that of the batches; with more, each batch counts once, whatever the order."""
+    tuner = Online(batch=3, rate=0.1, l1=0.001, arrival=True)
+    fixed = replace(tuner, arrival=False, stale=0)
+    assert found(model, tuner, Serial(), features) == found(model, fixed, Serial(), features)
+    for engine in (Threads(2), processes, two_nodes):
+        result = tune(problem(model, features), tuner, rounds=2, select="last", engine=engine, seed=4)
+        assert 0 < result.trace[-1]["staleness"] <= 1, "two batches are under way"
+        near = tune(problem(model, features), fixed, rounds=2, select="last", seed=4)
+        assert result.trace[-1]["loss"] == pytest.approx(near.trace[-1]["loss"], rel=0.3)
+    with pytest.raises(OptionError, match="stale does nothing with arrival"):
+        tune(problem(model), replace(tuner, stale=1), rounds=1)
 
 
 @pytest.mark.parametrize("tuner", [replace(Mira.kbmira(), epochs=3), LatticeMira(epochs=3)], ids=str)
-def test_rounds_with_sparse_features(model: Path, processes: Processes, tuner: Tuner) -> None:
+def test_rounds_with_sparse_features(model: Path, processes: Processes, two_nodes: Ray, tuner: Tuner) -> None:
     """The same weights but for last bits: sums over features are made in the order in which a process met them."""
     want = found(model, tuner, Serial(), tiny.SETS)
     assert sum(":" in name for name in want) > 5
     assert found(model, tuner, Threads(3), tiny.SETS) == want
-    assert found(model, tuner, processes, tiny.SETS) == pytest.approx(want, rel=1e-9, abs=1e-12)
+    for engine in (processes, two_nodes):
+        assert found(model, tuner, engine, tiny.SETS) == pytest.approx(want, rel=1e-9, abs=1e-12)
 
 
 @pytest.mark.parametrize("tuner", [Mert(starts=5, together=4), Mert(starts=3, noise=0.1), Pro(iterations=3)], ids=str)
-def test_over_lists(processes: Processes, tuner: Tuner) -> None:
+def test_over_lists(processes: Processes, two_nodes: Ray, tuner: Tuner) -> None:
     pool = planted_pool()[0].split(0.3, 1)[0]
-    runs = [tune(Problem.of_pool(pool), tuner, engine=engine, seed=2) for engine in (Serial(), Threads(3), processes)]
+    engines: list[Engine] = [Serial(), Threads(3), processes, two_nodes]
+    runs = [tune(Problem.of_pool(pool), tuner, engine=engine, seed=2) for engine in engines]
     assert all(np.array_equal(run.weights.values, runs[0].weights.values) for run in runs)
 
 
-def test_sweeps_and_replications(model: Path, processes: Processes, tmp_path: Path) -> None:
-    engines: list[Engine] = [Serial(), Threads(2), processes]
+def test_sweeps_and_replications(model: Path, processes: Processes, two_nodes: Ray, tmp_path: Path) -> None:
+    engines: list[Engine] = [Serial(), Threads(2), processes, two_nodes]
     rest, apart = planted_pool()[0].split(0.3, 1)
     lists = Problem.of_pool(rest, held_out=Problem.of_pool(apart))
     variants = sweep.variants(Online(epochs=3), ["rate=0.02,0.2"])

@@ -273,3 +273,14 @@ def test_training_path(folder: Path, tmp_path: Path) -> None:
     assert any(name.startswith("Reordering.maxent[") for name in values)
     with pytest.raises(OptionError, match="50 word classes"):
         Options.of(reordering=("maxent",), classes=(20,))
+
+
+def test_templates(folder: Path) -> None:
+    """Each template brings its own features; all together have those of each, and one bias."""
+    every = maxent.Training().templates
+    alone = [run(folder, f"only-{name}", templates=(name,)).features - 1 for name in every]
+    assert min(alone) > 0 and sum(alone) + 1 == run(folder, "every").features
+    assert run(folder, "both", templates=("words", "classes")).features == alone[3] + alone[4] + 1
+    assert run(folder, "none", templates=()).features == 1, "the bias"
+    with pytest.raises(OptionError, match="a template twice"):
+        maxent.Training(templates=("words", "words"))

@@ -91,7 +91,11 @@ def test_plain_lines_now_and_then(
         time.sleep(0.3)
     shown = capsys.readouterr()
     lines = shown.err.splitlines()
-    assert shown.out == "" and len(lines) > 1 and {text.rsplit(" (", 1)[0] for text in lines} == {line}
+    assert (
+        shown.out == ""
+        and len(lines) > 1
+        and {re.sub(r"(, about .* left)? [(].*", "", text) for text in lines} == {line}
+    ), lines
     time.sleep(0.1)
     assert capsys.readouterr().err == "", "none after the end"
     messages.setup(quiet=True)
@@ -114,3 +118,13 @@ def test_short_work_says_nothing(capsys: pytest.CaptureFixture[str]) -> None:
         advance(1)
         time.sleep(0.1)
     assert capsys.readouterr().err == ""
+
+
+@pytest.mark.usefixtures("often")
+def test_a_bar_says_how_long_it_will_take(capsys: pytest.CaptureFixture[str]) -> None:
+    with progress.bar("lines") as move:
+        time.sleep(0.2)
+        move(10, 30)
+        time.sleep(0.2)
+    told = capsys.readouterr().err.splitlines()[-1]
+    assert re.search(r"10 of 30 lines, about [01] s left", told), told

@@ -178,7 +178,7 @@ def test_damaged_tables(files: Files, tmp_path: Path) -> None:
     bad = tmp_path / "bad"
     for bytes_, message in (
         (b"", "empty file"),
-        (whole[:20], "cut off"),
+        (whole[:20], "truncated in its first bytes"),
         (b"x" * 200, "not a rule table"),
         (whole[:200], "ends in its head"),
         (whole[:-64], "truncated or extended"),
@@ -189,9 +189,9 @@ def test_damaged_tables(files: Files, tmp_path: Path) -> None:
         with pytest.raises(InputError, match=message):
             rules.Table(bad)
     bad.write_bytes(whole[:-100] + bytes(b ^ 1 for b in whole[-100:]))
-    with pytest.raises(InputError, match="hash of a section"):
+    with pytest.raises(InputError, match="hash of its contents"):
         rules.Table(bad).verify()
-    with pytest.raises(InputError, match="hash of a section"):
+    with pytest.raises(InputError, match="hash of its contents"):
         rules.Table(bad).export(tmp_path / "pt")
     with pytest.raises(InputError, match="No such file"):
         rules.Table(tmp_path / "missing")

@@ -289,3 +289,56 @@ def test_shares_are_what_risk_is_computed_with(model: Path) -> None:
     found = sampled(decoder, ["das haus ist klein"], Sampling.of_model(samples=2_000))
     assert found.totals is not None and np.isclose(np.exp(found.totals).sum(), 1.0)
     assert found.texts[int(mbr(found, METRIC)[0])] in found.texts.to_list()
+
+
+TEXT_FEATURE = """
+class The:
+    name = "the"
+    def score(self, sources, targets):
+        return float(sum(text.split().count("the") for text in targets))
+class Broken:
+    name = "broken"
+    def score(self, sources, targets):
+        raise ValueError("no value today")
+"""
+
+
+@pytest.fixture
+def texts(tmp_path: Path) -> str:
+    (tmp_path / "texts.py").write_text(TEXT_FEATURE)
+    return str(tmp_path / "texts.py")
+
+
+@pytest.mark.parametrize("tuner", [SMALL, PAPER], ids=["expected gain", "as in the paper"])
+def test_weights_of_text_features_are_learned(model: Path, texts: str, tuner: SampleRank) -> None:
+    """References have `the` where the wrong start weights prefer `that`: so the feature gets a positive weight."""
+    asked = replace(tuner, text_features=(f"{texts}:The",))
+    found = run(judged(model), asked)
+    assert values(found)["text:the"] > 0.01
+    assert values(run(judged(model, threads=2), asked)) == values(found)
+    begun = run(judged(model), replace(asked, text_features=(f"{texts}:The=-5",)))
+    assert values(begun)["text:the"] != values(found)["text:the"]
+    with pytest.raises(ValueError, match="no value today"):
+        run(judged(model), replace(asked, text_features=(f"{texts}:Broken",)))
+
+
+def test_text_features_on_the_command_line(cli: Cli, model: Path, texts: str, tmp_path: Path) -> None:
+    (tmp_path / "src").write_text("\n".join(SOURCES) + "\n")
+    (tmp_path / "ref").write_text("\n".join(REFERENCES) + "\n")
+    names = tmp_path / "documents"
+    names.write_text("a\na\na\nb\nb\nb\n")
+    files = ["--model", model, "--src", tmp_path / "src", "--refs", tmp_path / "ref", "--epochs", "2"]
+    spec = f"samplerank:chains=2,samples=40,burn_in=5,documents={names}"
+    out = tmp_path / "tuned"
+    code, _, err = cli("tune", *files, "--tuner", spec, "--text-feature", f"{texts}:The=0.1", "--out", out)
+    assert code == 0, err
+    assert "text:the" in (out / "weights.toml").read_text()
+    mcmc = ["translate", "--model", out, "--input", tmp_path / "src", "--search", "mcmc", "--seed", "1"]
+    code, learned, err = cli(*mcmc, "--text-feature", f"{texts}:The")
+    assert code == 0, err
+    assert len(learned.splitlines()) == len(SOURCES)
+    code, _, err = cli("translate", "--model", model, "--input", tmp_path / "src", "--search", "mcmc", "--text-feature",
+                       f"{texts}:The")  # fmt: skip
+    assert code == 1 and "the model has no weight for `the`" in err
+    code, _, err = cli("tune", *files, "--tuner", "kbmira", "--text-feature", f"{texts}:The", "--out", out)
+    assert code == 2 and "--text-feature needs --tuner samplerank" in err

@@ -61,6 +61,22 @@ def content(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir() if path.name != "report.json"}
 
 
+def test_what_reordering_looks_back_to(pair: Pair, tmp_path: Path) -> None:
+    """Options of the search go into the model's description, and the decoder reads them."""
+    asked = Options.of(classes=(), order=2, tokenized=True, parser="unrestricted", distortion="completion")
+    train(*pair, tmp_path / "m", asked)
+    parts = {part.kind: dict(part.options) for part in Model.open(tmp_path / "m").parts}
+    assert parts["distortion"] == {"cost": "completion"}
+    assert (parts["reordering"]["top"], parts["reordering"]["parser"]) == ("stack", "unrestricted")
+    assert Decoder(tmp_path / "m").translate(["der baum ."]) == ["the tree ."]
+    for wrong, said in (
+        ({"parser": "unrestricted", "reordering": ("phrase",)}, "parser is of the reordering models hier and maxent"),
+        ({"system": "hiero", "distortion": "completion"}, "distortion is an option of the phrase-based system"),
+    ):
+        with pytest.raises(OptionError, match=said):
+            Options.of(**wrong)
+
+
 def test_a_model_translates(pair: Pair, tmp_path: Path) -> None:
     seen: list[str] = []
     trained = train(*pair, tmp_path / "m", SMALL, progress=lambda name, _d, _t: seen.append(name))
@@ -464,6 +480,7 @@ OTHER: dict[str, Any] = {
     "null_probability": 0.3, "maxent_singletons": 0.2, "system": "hiero", "preset": "cdec", "max_span": 7,
     "max_symbols": 4, "max_gaps": 1, "min_gap": 3, "min_target_gap": 2, "edges": "tight", "counts": "whole",
     "scores": "cdec", "filter": ("x",), "compounds": "all", "compound_links": ("s",),
+    "parser": "unrestricted", "distortion": "completion", "maxent_templates": ("words",),
 }  # fmt: skip
 """Values that are not the defaults, of options that are not plain numbers or switches."""
 

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from dragoman import grammars, toml, weights
+from dragoman.decoder import Decoder
 from dragoman.errors import InputError, OptionError
 from dragoman.model import Model, derive, pack
 from dragoman.rules import Table
@@ -54,6 +55,40 @@ def test_the_model_says_what_it_is(pair: tuple[Path, Path], tmp_path: Path) -> N
     assert table.lookup("weil [X,1] .")[0].target == "because [X,1] ."
 
 
+def test_the_system_of_eidelman(pair: tuple[Path, Path], tmp_path: Path) -> None:
+    for path in pair:
+        path.write_text(path.read_text().replace(" .", ".").replace("weil", "Weil").replace("because", "Because"))
+    options: dict[str, Any] = {"system": "hiero", "preset": "eidelman", "classes": (), "order": 3}
+    model = train(*pair, tmp_path / "m", languages=("de", "en"), compounds="none", **options).model
+    kinds = [part.kind for part in model.parts]
+    assert kinds == ["scores", "lm", "source-word-penalty", "pass-through", "word-penalty"]
+    assert model.text["case"] == "lower", "the paper's text is in lower case"
+    assert model.search["span_limit"] == 15
+    decoder = Decoder(model)
+    found = decoder.nbest(["weil der hund den mann sieht ."], 5)
+    column = found.features.names.get("SourceWordPenalty")
+    rows = found.features.dense()[:, column]
+    assert set(rows.tolist()) == {-7.0}
+
+
+def test_plain_text_of_a_filter_is_prepared(pair: tuple[Path, Path], tmp_path: Path) -> None:
+    for path in pair:
+        path.write_text(path.read_text().replace(" .", "."))
+    (tmp_path / "in.de").write_text("Weil der Hund den Vogel kennt.\n")
+    options: dict[str, Any] = {
+        "system": "hiero",
+        "classes": (),
+        "order": 3,
+        "compounds": "none",
+        "languages": ("de", "en"),
+    }
+    train(*pair, tmp_path / "m", filter=(str(tmp_path / "in.de"),), case="lower", **options)
+    table = Table(tmp_path / "m" / "rules")
+    assert table.lookup("[X,1] vogel kennt ."), "the mark at the end is a word of its own, as in the bitext"
+    assert table.lookup("hund") and not table.lookup("mann")
+    assert not list((tmp_path / "m").glob("more.*")), "prepared text is not part of the model"
+
+
 def test_what_is_made_of_it_is_hierarchical(pair: tuple[Path, Path], tmp_path: Path) -> None:
     model = train(*pair, tmp_path / "m", system="hiero", **SMALL).model
     (tmp_path / "tuned").mkdir()
@@ -95,7 +130,6 @@ def test_phrases_say_nothing_of_systems(pair: tuple[Path, Path], tmp_path: Path)
         ({"system": "hiero", "reordering": ("hier",)}, "reordering is an option of the phrase-based system"),
         ({"system": "hiero", "reordering": ("maxent",)}, "reordering is an option of the phrase-based system"),
         ({"system": "hiero", "maxent_c": 0.1}, "maxent_c is an option of the phrase-based system"),
-        ({"system": "hiero", "significance": "a+e"}, "prune these with min_rule_count and top"),
         ({"max_span": 12}, "max_span is an option of rules with gaps; use it with system hiero"),
         ({"preset": "moses"}, "preset is an option of rules with gaps; use it with system hiero"),
         ({"system": "tree"}, "system must be one of phrase, hiero, found `tree`"),

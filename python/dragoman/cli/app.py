@@ -25,6 +25,7 @@ _HELP = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 _COMMANDS = {
     "train": "train",
     "translate": "translate",
+    "serve": "serve",
     "score": "score",
     "compare": "score",
     "tune": "tune",
@@ -43,6 +44,8 @@ _COMMANDS = {
     "truecase": "corpus",
     "subwords": "corpus",
     "demo": "demo",
+    "experiment": "experiment",
+    "report": "report",
     "options": "listing",
 }
 """The module in `dragoman.cli` that has each command: it is imported when the command is asked for."""

@@ -14,7 +14,7 @@ from click.shell_completion import CompletionItem
 
 from dragoman import registry
 from dragoman.errors import DragomanError, OptionError
-from dragoman.options import Option, expected_of, flat, options_of, read_text_value
+from dragoman.options import PRESET, Option, expected_of, flat, options_of, presets_of, read_text_value
 
 __all__ = ["DeclaredOption", "Named", "collect", "takes"]
 
@@ -141,9 +141,17 @@ class Named(_ParamType):
         if not colon:
             return [CompletionItem(n) for n in registry.names(self.kind) if n.startswith(incomplete)]
         try:
-            known = options_of(registry.make(self.kind, name))
+            made = registry.make(self.kind, name)
         except DragomanError:
             return []
         done, comma, last = rest.rpartition(",")
         start = f"{name}:{done}{comma}"
-        return [CompletionItem(f"{start}{key}=", help=o.help) for key, o in known.items() if key.startswith(last)]
+        presets = [f"{PRESET}={preset}" for preset in presets_of(made)]
+        return [
+            *(CompletionItem(start + preset) for preset in presets if preset.startswith(last)),
+            *(
+                CompletionItem(f"{start}{key}=", help=o.help)
+                for key, o in options_of(made).items()
+                if key.startswith(last)
+            ),
+        ]

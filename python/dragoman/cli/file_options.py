@@ -9,12 +9,13 @@ import click
 
 from dragoman.bitext import Bitext, Files, named
 from dragoman.cli.declared import Named, takes
-from dragoman.common import Threaded
+from dragoman.common import Engined
 from dragoman.errors import OptionError
 
 __all__ = [
     "bitext_options",
     "bitexts",
+    "engine_options",
     "features_option",
     "glossary_option",
     "glossary_weight_option",
@@ -29,7 +30,6 @@ __all__ = [
     "src_option",
     "text_option",
     "tgt_option",
-    "threads_option",
     "tokenized_option",
     "trust_option",
     "weights_option",
@@ -153,6 +153,12 @@ def features_option(prefix: str = "") -> Callable[[F], F]:
     return click.option("--features", metavar="SETS", help=f"{about}mine.py:Lengths.  [default: none]")
 
 
+def text_feature_option(value: str, help: str) -> Callable[[F], F]:
+    """Features of whole texts."""
+    metavar = f"FILE.py:NAME={value}"
+    return click.option("--text-feature", "text_features", multiple=True, metavar=metavar, help=help)
+
+
 def tokenized_option(help: str) -> Callable[[F], F]:
     """Whether text is as the model has it."""
     return click.option("--tokenized", is_flag=True, help=help)
@@ -168,9 +174,9 @@ def moses_ini_option(help: str, *, required: bool = False) -> Callable[[F], F]:
     return click.option("--moses-ini", required=required, metavar="FILE", help=help)
 
 
-def threads_option(command: F) -> F:
-    """How many threads work."""
-    return takes(Threaded, into="threaded")(command)
+def engine_options(command: F) -> F:
+    """Who does the work, and how many at once."""
+    return takes(Engined, into="threaded")(command)
 
 
 def metric_option(help: str) -> Callable[[F], F]:

@@ -10,7 +10,7 @@ from dragoman import registry
 from dragoman.cli.arguments import Command, as_json
 from dragoman.cli.show import print_json, print_table
 from dragoman.errors import OptionError
-from dragoman.options import closest, options_of
+from dragoman.options import PRESET, closest, options_of, presets_of
 
 __all__ = ["options", "options_of_name"]
 
@@ -53,14 +53,24 @@ def options_of_name(kind: str, name: str) -> list[dict[str, Any]]:
         registry.find(kind, name)
         return []
     made = registry.make(kind, name)
+    presets = list(presets_of(made))
+    first = {
+        "name": PRESET,
+        "default": "none",
+        "range": ", ".join(presets),
+        "help": "A setting by name, to start from.",
+    }
     return [
-        {
-            "name": option.name,
-            "default": _shown(made, option.name, option.shown),
-            "range": option.range or ", ".join(map(str, option.choices)),
-            "help": option.help,
-        }
-        for option in options_of(made).values()
+        *([first] if presets else []),
+        *(
+            {
+                "name": option.name,
+                "default": _shown(made, option.name, option.shown),
+                "range": option.range or ", ".join(map(str, option.choices)),
+                "help": option.help,
+            }
+            for option in options_of(made).values()
+        ),
     ]
 
 

@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import count, islice, pairwise
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import click
 import numpy as np
 
 from dragoman.decoder import Constraints, Decoder
-from dragoman.decoder.sampling import Sampling, TextFeature, sampled
+from dragoman.decoder.sampling import Sampling, sampled, text_feature
 from dragoman.errors import InputError, OptionError
 from dragoman.files import read_text
 from dragoman.options import made
-from dragoman.registry import load_file
 from dragoman.types import Candidates
 
-__all__ = ["PLAN", "asked", "stream", "text_feature"]
+__all__ = ["PLAN", "asked", "stream"]
 
 _CHUNK = 64
 """Sentences that are sampled at a time, where there are no documents."""
@@ -48,7 +46,7 @@ def stream(
     Samples are listed for n-best lists (`size` above 1) and for minimum Bayes risk.
     """
     plan = _plan(given, risk or size > 1)
-    asked = [text_feature(spec) for spec in options["text_features"]]
+    asked = [text_feature(spec, decoder.weights) for spec in options["text_features"]]
     most = size if size > 1 else _MOST
     whole = partial(
         sampled, decoder, size=most, features=features, phrases=phrases, distinct=distinct, text_features=asked
@@ -96,32 +94,6 @@ def _sizes(path: str, lines: int) -> list[int]:
         raise InputError(f"{path}: expected {lines} lines, one for each sentence, found {len(names)}", path)
     cuts = [0, *(i for i in range(1, lines) if names[i] != names[i - 1]), lines]
     return [b - a for a, b in pairwise(cuts) if b > a]
-
-
-def text_feature(spec: str) -> tuple[TextFeature, float]:
-    """A feature and its weight from `module:object=weight`; a class is called without arguments."""
-    place, _, weight = spec.rpartition("=")
-    source, _, name = place.rpartition(":")
-    try:
-        value = float(weight)
-    except ValueError:
-        raise OptionError(f"expected a feature as module:object=weight, found `{spec}`") from None
-    if not source or not name:
-        raise OptionError(f"expected a feature as module:object=weight, found `{spec}`")
-    found = getattr(_module(source), name, None)
-    feature = found() if isinstance(found, type) else found
-    if not callable(getattr(feature, "score", None)):
-        raise OptionError(f"{source} has no text feature `{name}`: an object with `score(sources, targets)`")
-    return cast("TextFeature", feature), value
-
-
-def _module(source: str) -> Any:
-    if source.endswith(".py"):
-        return load_file(source)
-    try:
-        return importlib.import_module(source)
-    except ImportError as error:
-        raise OptionError(f"cannot load the text feature of {source}: {error}") from None
 
 
 def asked(search: str, given: Mapping[str, Any], options: Mapping[str, Any], modes: Mapping[str, Any]) -> bool:

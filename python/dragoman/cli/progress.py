@@ -96,7 +96,16 @@ def bar(unit: str) -> Iterator[Callable[[int, int], None]]:
             nonlocal now
             now = done, total
 
-        with _lines(lambda: f"{now[0]:,} of {now[1]:,} {unit}" if now[1] else ""):
+        began = time.monotonic()
+
+        def text() -> str:
+            done, total = now
+            if not done or not total:
+                return f"{done:,} {unit}" if done else ""
+            left = (time.monotonic() - began) * (total - done) / done
+            return f"{done:,} of {total:,} {unit}, about {left:,.0f} s left"
+
+        with _lines(text):
             yield move
         return
     from rich.console import Console  # noqa: PLC0415

@@ -53,6 +53,7 @@ _PLURALS = {
     "tuner": "Tuners",
     "feature set": "Feature sets",
     "tokenizer": "Tokenisers",
+    "splitter": "Splitters",
     "tagger": "Taggers",
     "engine": "Engines",
     "dialect": "N-best dialects",

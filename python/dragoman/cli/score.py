@@ -10,8 +10,11 @@ import click
 
 from dragoman.cli.arguments import Command, as_json, metrics_option, refs_option
 from dragoman.cli.declared import takes
+from dragoman.cli.file_options import src_option, tokenized_option
+from dragoman.cli.messages import messages
 from dragoman.cli.show import print_json
 from dragoman.errors import InputError
+from dragoman.files import write_bytes
 from dragoman.verbs import compare as tell_apart
 from dragoman.verbs import score as judge
 from dragoman.verbs.judging import CompareOptions, ScoreOptions, sentence_scores
@@ -74,15 +77,34 @@ def _print_sentences(found: list[tuple[str, Any]], as_json: bool) -> None:
 @refs_option
 @metrics_option
 @takes(CompareOptions, into="options")
+@click.option("--analyse", is_flag=True, help="Show where the last system differs from the baseline.")
+@click.option("--report", metavar="FILE.html", help="Write all of it, with filters, to a page.  [default: none]")
+@src_option("With --analyse or --report: the source text.", required=False)
+@click.option(
+    "--train-text", multiple=True, metavar="FILE...",
+    help="With --analyse or --report: the training text in the language of the references, to tell rare words.",
+)  # fmt: skip
+@tokenized_option("With --analyse or --report: texts are tokenised, words are what stands between blanks.")
 @as_json
 def compare(
-    systems: tuple[str, ...], refs: tuple[str, ...], metrics: tuple[str, ...], options: dict[str, Any], as_json: bool
+    systems: tuple[str, ...],
+    refs: tuple[str, ...],
+    metrics: tuple[str, ...],
+    options: dict[str, Any],
+    analyse: bool,
+    report: str | None,
+    src: str | None,
+    train_text: tuple[str, ...],
+    tokenized: bool,
+    as_json: bool,
 ) -> None:
     """Tell whether systems really differ from a baseline.
 
     \b
     dragoman compare base.en new.en --refs ref.en
     dragoman compare mert='mert.run?.en' mira=mira.run1.en,mira.run2.en,mira.run3.en --refs ref.en
+    dragoman compare base.en new.en --refs ref.en --train-text train.en --analyse
+    dragoman compare base.en new.en --refs ref.en --src test.de --report page.html
 
     The p-value says how often chance alone would give a difference at least as large. A system that was tuned
     several times is given as name=run1,run2,... or as a quoted pattern: then all runs are tested together, and the
@@ -93,12 +115,43 @@ def compare(
     groups = dict(_group(spec) for spec in systems)
     if len(groups) != len(systems):
         raise click.UsageError("two systems have the same name; give them as name=file")
+    if (src or train_text or tokenized) and not (analyse or report):
+        raise click.UsageError("--src, --train-text and --tokenized go with --analyse or --report")
     results = tell_apart(groups, _references(refs), metrics, **options)
+    found = None
+    if analyse:
+        from dragoman.verbs.analysing import analyse as look  # noqa: PLC0415  seldom asked for
+
+        found = look(groups, _references(refs), metrics[0], training=train_text, tokenized=tokenized)
     if as_json:
-        print_json([result.to_dict() for result in results])
-        return
-    for result in results:
-        click.echo(str(result))
+        told = [result.to_dict() for result in results]
+        print_json({"results": told, "analysis": found.to_dict()} if found else told)
+    else:
+        for result in results:
+            click.echo(str(result))
+        if found:
+            click.echo(f"\n{found}")
+    if report is not None:
+        _write_report(report, groups, refs, metrics, src, train_text, tokenized)
+
+
+def _write_report(
+    report: str,
+    groups: dict[str, list[Path]],
+    refs: tuple[str, ...],
+    metrics: tuple[str, ...],
+    src: str | None,
+    train_text: tuple[str, ...],
+    tokenized: bool,
+) -> None:
+    from dragoman.report import of_outputs, page  # noqa: PLC0415  an extra
+
+    content = of_outputs(
+        groups, _references(refs), metrics, source=src, training=train_text, tokenized=tokenized,
+        title=" and ".join(groups),
+    )  # fmt: skip
+    write_bytes(report, page(content).encode())
+    messages.note(f"the report is {report}")
 
 
 def _group(spec: str) -> tuple[str, list[Path]]:

@@ -12,7 +12,7 @@ import msgspec
 from dragoman.cli.messages import messages
 from dragoman.decoder import Constraints
 from dragoman.errors import InputError, OptionError
-from dragoman.files import read_text, write_text
+from dragoman.files import decoded, stream_text, write_text
 from dragoman.glossary import Glossary, TermUse
 from dragoman.request import Asker, Request
 from dragoman.types import Candidates
@@ -32,17 +32,7 @@ class _Line(msgspec.Struct, forbid_unknown_fields=True):
 
 def lines_of(source: str) -> Iterator[str]:
     """Lines as they arrive, so that a person at a terminal sees each translation at once."""
-    if source != "-":
-        yield from read_text(Path(source))
-        return
-    for number, raw in enumerate(sys.stdin.buffer, start=1):
-        try:
-            line = raw.decode("utf-8")
-        except UnicodeDecodeError as error:
-            raise InputError(f"-:{number}: expected UTF-8 text, found {error.reason}", "-", number) from None
-        if number == 1:
-            line = line.removeprefix("\ufeff")
-        yield line.removesuffix("\n").removesuffix("\r")
+    yield from stream_text(Path(source)) if source != "-" else decoded(sys.stdin.buffer, "-")
 
 
 def given_lines(source: str, jsonl: bool) -> Iterator[tuple[str, Constraints | None]]:

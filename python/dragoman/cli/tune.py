@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from dragoman.cli.file_options import (
     out_option,
     overwrite_option,
     src_option,
+    text_feature_option,
     tokenized_option,
     trust_option,
     weights_option,
@@ -33,6 +35,7 @@ from dragoman.cli.progress import steps
 from dragoman.cli.show import print_json
 from dragoman.decoder import Decoder, Search
 from dragoman.files import write_text
+from dragoman.tuning import Tuner, tuner_from
 from dragoman.types import Metric
 from dragoman.verbs import TuneOptions
 from dragoman.verbs import mbr as least_risk
@@ -111,6 +114,11 @@ class _Watcher:
     "--model a file, or `auto`, the model's own.",
 )
 @features_option("With --model. ")
+@text_feature_option(
+    "START",
+    "With --tuner samplerank: a feature of whole sentences or documents whose weight is learned, from START on "
+    "(0 if it is left out), or module:NAME.  [default: none]",
+)
 @glossary_option("With --model: terms and how they are translated; the weight of using them is tuned, too.")
 @glossary_weight_option("1, where tuning starts; for a model that was tuned with a glossary its own")
 @tokenized_option("With --model: all texts are tokenised and cased, as the model has them.")
@@ -135,6 +143,7 @@ def tune(
     held_out_refs: tuple[str, ...],
     start: str,
     features: str | None,
+    text_features: tuple[str, ...],
     glossary: str | None,
     glossary_weight: float | None,
     tokenized: bool,
@@ -165,7 +174,8 @@ def tune(
     place = out or ("tuned" if model else "weights.toml")
     messages.resuming = f"the same command goes on after the last {'epoch' if model else 'step'} that ended"
     found = find_weights(
-        model if model is not None else list(lists), _files(refs), metric, tuner, source=src,
+        model if model is not None else list(lists), _files(refs), metric, _with_texts(tuner, text_features),
+        source=src,
         held_out=_held_out(held_out, bool(model)), held_out_references=_files(held_out_refs), start=start,
         features=features, glossary=glossary, glossary_weight=glossary_weight, tokenized=tokenized, trust=trust,
         out=place, overwrite=overwrite, trace=trace, curve=curve, watcher=_Watcher(), **options, **search,
@@ -250,3 +260,15 @@ def rerank(
         print_json(told if found.scale is None else {**told, "scale": found.scale})
     else:
         write_text(out, list(found.texts))
+
+
+def _with_texts(tuner: str | None, texts: tuple[str, ...]) -> Tuner | str | None:
+    """The tuner with features of whole texts, which only one that samples can learn."""
+    if not texts:
+        return tuner
+    if tuner is None:
+        raise click.UsageError("--text-feature needs --tuner samplerank: no other tuner has whole texts")
+    chosen = tuner_from(tuner)
+    if not hasattr(chosen, "text_features"):
+        raise click.UsageError(f"--text-feature needs --tuner samplerank: {chosen.name} does not see whole texts")
+    return replace(chosen, text_features=texts)  # type: ignore[type-var]

@@ -17,7 +17,7 @@ from typing import IO, Any
 import msgspec
 
 from dragoman._core import VERSION
-from dragoman.errors import DragomanError, InputError
+from dragoman.errors import DragomanError, EngineError, InputError
 from dragoman.files import Lines
 
 __all__ = ["Kept", "Unfinished"]
@@ -103,7 +103,7 @@ class Unfinished:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """Done, or wrong input, which the same command could not go on from: the file goes. Interrupted: it stays."""
-        if kind is None or issubclass(kind, DragomanError):
+        if kind is None or (issubclass(kind, DragomanError) and not issubclass(kind, EngineError)):
             self.path.unlink(missing_ok=True)
         if self._file is not None:
             self._file.close()

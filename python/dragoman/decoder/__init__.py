@@ -9,7 +9,7 @@ from dragoman.decoder.constraints import Constraints
 from dragoman.decoder.decoder import Decoder
 from dragoman.decoder.derivation import Derivation, Phrase
 from dragoman.decoder.forest import Derived, Edge, Forest, read_forests, write_forests
-from dragoman.decoder.search import Search
+from dragoman.decoder.search import Patience, Search
 
 if TYPE_CHECKING:
     from dragoman.decoder.sources import DecoderRanker, DecoderSource
@@ -23,6 +23,7 @@ __all__ = [
     "Derived",
     "Edge",
     "Forest",
+    "Patience",
     "Phrase",
     "Search",
     "read_forests",

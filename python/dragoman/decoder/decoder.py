@@ -25,7 +25,7 @@ from dragoman.decoder.constraints import Constraints
 from dragoman.decoder.derivation import Derivation, Phrase
 from dragoman.decoder.forest import Forest
 from dragoman.decoder.opened import Sent, brought, open_system, received, sent
-from dragoman.decoder.search import Search, Settings, check_system
+from dragoman.decoder.search import Patience, Search, Settings, check_system
 from dragoman.errors import OptionError
 from dragoman.features import Parsed, extended, lacking, parsed
 from dragoman.glossary import FEATURE, Glossary, glossary_of
@@ -218,17 +218,38 @@ class Decoder:
         phrases: bool = False,
         weights: Weights | None = None,
         constraints: Sequence[Constraints] | None = None,
+        patience: Patience | None = None,
     ) -> Candidates:
         """The best translations of each line with features, scores and alignments, sorted by score.
 
         `distinct` lists every text once, by its best derivation. `phrases` writes the phrases of each derivation to
         `extra`, as `0-2:0-1`: the source words from 0 up to 2 became the target words from 0 up to 1; `!` marks those
-        that no table has.
+        that no table has. `patience` ends the search early; lists of many lines are made by the thread that calls then.
         """
+        return self.listed(
+            lines, size, distinct=distinct, features=features, phrases=phrases, weights=weights,
+            constraints=constraints, patience=patience,
+        )[0]  # fmt: skip
+
+    def listed(
+        self,
+        lines: Sequence[str] | Texts,
+        size: int = 100,
+        *,
+        distinct: bool = True,
+        features: bool = True,
+        phrases: bool = False,
+        weights: Weights | None = None,
+        constraints: Sequence[Constraints] | None = None,
+        patience: Patience | None = None,
+    ) -> tuple[Candidates, Sequence[bool]]:
+        """The lists of `nbest`, and for each line whether its search ran out of time or memory."""
         if size < 1:
             raise OptionError(f"expected a list of at least 1 translation, found {size}")
-        settings = replace(self._settings(), size=size, distinct=distinct, features=features)
-        return self._run(lines, weights, settings, constraints, phrases=phrases)
+        settings = replace(self._settings(patience), size=size, distinct=distinct, features=features)
+        texts, threads = as_texts(lines), None if patience is None else 1
+        columns = self._found(texts, weights, settings, constraints, threads=threads)
+        return self._candidates(columns, Texts([str(i) for i in range(len(texts))]), phrases), columns.narrow
 
     def force(
         self,
@@ -237,6 +258,7 @@ class Decoder:
         *,
         weights: Weights | None = None,
         constraints: Sequence[Constraints] | None = None,
+        patience: Patience | None = None,
     ) -> Candidates:
         """The best derivation of each given target (constrained decoding); an empty list where there is none.
 
@@ -248,18 +270,23 @@ class Decoder:
         wide = max(self.search.stack_size, _FORCED_STACK)
         pops = 0 if self.model.system == PHRASE else _FORCED_POPS
         settings = replace(
-            self._settings(), features=True, table_limit=0, pop_limit=pops, stack_size=wide, cell_limit=0,
+            self._settings(patience), features=True, table_limit=0, pop_limit=pops, stack_size=wide, cell_limit=0,
             threshold=float("inf"),
         )  # fmt: skip
         return self._run(lines, weights, settings, constraints, as_texts(targets))
 
     def explain(
-        self, line: str, *, weights: Weights | None = None, constraints: Constraints | None = None
+        self,
+        line: str,
+        *,
+        weights: Weights | None = None,
+        constraints: Constraints | None = None,
+        patience: Patience | None = None,
     ) -> Derivation:
         """The best derivation of a line with every feature's value."""
         system, used = self._system, self.weights if weights is None else weights
         wanted = None if constraints is None else constraints.native()
-        score, text, steps = system.explain(line, self._ready_for(system, used), self._settings(), wanted)
+        score, text, steps = system.explain(line, self._ready_for(system, used), self._settings(patience), wanted)
         phrases = [
             Phrase(s.start, s.end, s.source, s.target, s.origin, _named(self.names, s.features), s.depth) for s in steps
         ]
@@ -274,10 +301,12 @@ class Decoder:
         density: float = 0.0,
         weights: Weights | None = None,
         constraints: Constraints | None = None,
+        patience: Patience | None = None,
     ) -> Forest:
         """All derivations of a line that the search kept; `density` edges for each source word, or all (0)."""
         wanted = None if constraints is None else [constraints]
-        return Forest(self._forests(as_texts([line]), weights, wanted, features=features, density=density))
+        found = self._forests(as_texts([line]), weights, wanted, features=features, density=density, patience=patience)
+        return Forest(found)
 
     def _forests(
         self,
@@ -288,9 +317,10 @@ class Decoder:
         features: bool = True,
         density: float = 0.0,
         threads: int | None = None,
+        patience: Patience | None = None,
     ) -> ForestColumns:
         """The forests of some lines."""
-        system, settings = self._system, replace(self._settings(), features=features)
+        system, settings = self._system, replace(self._settings(patience), features=features)
         wanted = None if constraints is None else [wish.native() for wish in constraints]
         ready = self._ready_for(system, weights)
         found = system.forests(lines, ready, settings, density, wanted, threads or self.threads)
@@ -338,14 +368,25 @@ class Decoder:
         if failed:
             raise failed[0]
 
-    def _settings(self) -> Settings:
-        """What `search` says, made once: neither of them can change."""
+    def _settings(self, patience: Patience | None = None) -> Settings:
+        """What `search` says, made once, as neither of them can change; for a caller who waits so long."""
+        settings = self._searched()
+        if patience is None:
+            return settings
+        limits = [seconds for seconds in (settings.deadline, patience.seconds) if seconds > 0]
+        return replace(settings, deadline=min(limits, default=0.0), stop=patience.stop)
+
+    def _searched(self) -> Settings:
         search, chosen = self.search, self._chosen
         if chosen is None or chosen[0] is not search:
             check_system(search, self.model.system)
             chosen = search, Settings(**{f.name: getattr(search, f.name) for f in fields(Search)})
             self._chosen = chosen
         return chosen[1]
+
+    def check_weights(self, weights: Weights) -> None:
+        """Refuses weights with a name that no feature of this model can have; those that pass are ready for use."""
+        self._native_weights(weights)
 
     def _native_weights(self, weights: Weights | None) -> NativeWeights:
         return self._ready_for(self._system, weights)
@@ -412,11 +453,10 @@ class Decoder:
         constraints: Sequence[Constraints] | None,
         targets: Texts | None = None,
         threads: int | None = None,
-        phrases: bool = False,
     ) -> Candidates:
         texts = as_texts(lines)
         columns = self._found(texts, weights, settings, constraints, targets, threads)
-        return self._candidates(columns, Texts([str(i) for i in range(len(texts))]), phrases)
+        return self._candidates(columns, Texts([str(i) for i in range(len(texts))]))
 
     def _found(
         self,

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import pickle
 import threading
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
+from pathlib import Path
 
 from dragoman import registry, user_features
 from dragoman._core import NativeSystem
+from dragoman.engine import travel
 from dragoman.errors import InputError
-from dragoman.model import USER, Model, Option, Part, file_hash, is_file
+from dragoman.model import USER, Model, Option, Part, file_hash, is_file, pack
 from dragoman.user_features import RuleFeature, StateFeature
 
 __all__ = ["Opened", "Sent", "brought", "open_system", "received", "sent"]
@@ -29,7 +33,31 @@ _opening = threading.Lock()
 def sent(model: Model, extra: Sequence[RuleFeature | StateFeature]) -> Sent:
     """What another process needs to open the same model with the same features."""
     described = pickle.dumps((model.tables, model.parts))
-    return str(model.folder.resolve()), model.signature, described, user_features.sent(extra)
+    what = str(model.folder.resolve()), model.signature, described, user_features.sent(extra)
+    key = _key(what)
+    travel.need(
+        key, lambda: travel.Folder(key, what[0], partial(_same, model.signature), partial(pack, model), _arrived)
+    )
+    return what
+
+
+def _key(what: Sent) -> str:
+    return hashlib.blake2b(pickle.dumps(what[:3]), digest_size=16).hexdigest()
+
+
+def _arrived(archive: Path) -> Path:
+    """The folder of a model that came as one file: in the cache of the machine, verified."""
+    model = Model.open(archive)
+    model.verify()
+    return model.folder
+
+
+def _same(signature: str, folder: str) -> Model:
+    """The model in a folder, if it is the one that is wanted."""
+    model = Model.open(folder)
+    if model.signature != signature:
+        raise InputError(f"{folder}: expected the model {signature}, found {model.signature}", folder)
+    return model
 
 
 def received(what: Sent) -> Opened:
@@ -37,11 +65,13 @@ def received(what: Sent) -> Opened:
     with _opening:
         if what not in _OPENED:
             folder, signature, described, features = what
-            model = Model.open(folder)
-            if model.signature != signature:
-                raise InputError(f"{folder}: expected the model {signature}, found {model.signature}", folder)
-            tables, parts = pickle.loads(described)
-            whole, loaded = replace(model, tables=tables, parts=parts), user_features.received(features)
+            sent_to = travel.place(_key(what))
+            if sent_to is not None:
+                whole = Model.open(sent_to)  # with all that its parts need
+            else:
+                tables, parts = pickle.loads(described)
+                whole = replace(_same(signature, folder), tables=tables, parts=parts)
+            loaded = user_features.received(features)
             _OPENED[what] = whole, open_system(whole, loaded), loaded
         _OPENED.move_to_end(what)
         while len(_OPENED) > _MOST_OPENED:

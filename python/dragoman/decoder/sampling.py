@@ -7,9 +7,10 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, cast
 
 from dragoman._core import sample_translations
 from dragoman.common import Seeded
@@ -17,9 +18,11 @@ from dragoman.decoder.constraints import Constraints
 from dragoman.decoder.decoder import Decoder
 from dragoman.errors import OptionError
 from dragoman.options import check, option
+from dragoman.registry import load_file
+from dragoman.tuning.loops.chains import TEXT
 from dragoman.types import Candidates, Texts, Weights
 
-__all__ = ["Sampling", "TextFeature", "sampled"]
+__all__ = ["Sampling", "TextFeature", "TextFeatures", "sampled", "text_feature"]
 
 
 @dataclass(frozen=True)
@@ -77,6 +80,79 @@ class TextFeature(Protocol):
     def score(self, sources: Sequence[str], targets: Sequence[str]) -> float:
         """The value for a document; its model score is multiplied by exp(weight x value)."""
         ...
+
+
+def text_feature(spec: str, weights: Weights | None = None) -> tuple[TextFeature, float]:
+    """A feature and its weight from `FILE.py:NAME=weight` or `module:NAME=weight`; a class is called for an object.
+
+    Without a weight it is the one that the feature has in `weights`, where tuning has learned it.
+    """
+    place, given, weight = spec.rpartition("=")
+    if not given:
+        place = spec
+    source, _, name = place.rpartition(":")
+    try:
+        value = float(weight) if given else None
+    except ValueError:
+        value, source = None, ""
+    if not source or not name:
+        raise OptionError(f"expected a feature as module:object=weight, found `{spec}`")
+    found = getattr(_module(source), name, None)
+    feature: Any = found() if isinstance(found, type) else found
+    if not callable(getattr(feature, "score", None)) or not isinstance(getattr(feature, "name", None), str):
+        raise OptionError(f"{source} has no text feature `{name}`: an object with a name and `score(sources, targets)`")
+    if value is None:
+        known = {} if weights is None else weights.to_dict()
+        if TEXT + feature.name not in known:
+            raise OptionError(f"the model has no weight for `{feature.name}`: say one, {spec}=1.0, or tune it")
+        value = known[TEXT + feature.name]
+    return cast("TextFeature", feature), value
+
+
+def _module(source: str) -> Any:
+    if source.endswith(".py"):
+        return load_file(source)
+    try:
+        return importlib.import_module(source)
+    except ImportError as error:
+        raise OptionError(f"cannot load the text feature of {source}: {error}") from None
+
+
+class TextFeatures:
+    """Text features whose weights are being learned, for the native side: it opens batches of sentences."""
+
+    def __init__(self, specs: Sequence[str], lines: Texts, documents: Sequence[Sequence[int]]) -> None:
+        self.features = [text_feature(spec if "=" in spec else f"{spec}=0")[0] for spec in specs]
+        self.lines = lines
+        self.document = {line: list(document) for document in documents for line in document}
+
+    @property
+    def names(self) -> list[str]:
+        """What their weights are called."""
+        return [TEXT + feature.name for feature in self.features]
+
+    def open(self, batch: Sequence[int]) -> _OpenTexts:
+        """The sentences of a batch, which has whole documents."""
+        return _OpenTexts(self, list(batch))
+
+
+class _OpenTexts:
+    """The translations of a batch."""
+
+    def __init__(self, of: TextFeatures, batch: list[int]) -> None:
+        self.features, self.batch, self.document = of.features, batch, of.document
+        self.sources = {line: [of.lines[other] for other in of.document[line]] for line in batch}
+        self.targets = dict.fromkeys(batch, "")
+
+    def values(self, place: int, text: str) -> list[float]:
+        """What each feature says of the sentence's document if the sentence had this translation."""
+        line = self.batch[place]
+        targets = [text if other == line else self.targets[other] for other in self.document[line]]
+        return [float(feature.score(self.sources[line], targets)) for feature in self.features]
+
+    def keep(self, place: int, text: str) -> None:
+        """The sentence has this translation."""
+        self.targets[self.batch[place]] = text
 
 
 class _Whole:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from dragoman._core import Stop
 from dragoman.errors import OptionError
 from dragoman.options import check, option
 
-__all__ = ["Search", "Settings", "check_system"]
+__all__ = ["Patience", "Search", "Settings", "check_system"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +62,16 @@ class Search:
         check(self)
 
 
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How long a caller waits for an answer; a search that takes longer goes on greedily."""
+
+    seconds: float = 0.0
+    """For each sentence; 0 is no limit, other than that of `Search`."""
+    stop: Stop | None = None
+    """Who may say that the answer is not wanted any more."""
+
+
 _OTHERS = {
     "phrase": ("cell_limit", "span_limit", "pass_through"),
     "hiero": ("stack_size", "distortion_limit"),
@@ -85,3 +96,5 @@ class Settings(Search):
     distinct: bool = True
     features: bool = False
     explain: bool = False
+    stop: Stop | None = None
+    """Who may say that the result is not wanted any more."""

@@ -8,11 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from dragoman._core import NativeMetric, SampleRanker
+from dragoman._core import NativeMetric, SampleRanker, names_extend
 from dragoman.decoder.constraints import Constraints
 from dragoman.decoder.decoder import Decoder, as_texts
+from dragoman.decoder.sampling import TextFeatures, text_feature
+from dragoman.errors import OptionError
 from dragoman.metrics.capability import require
-from dragoman.tuning.loops.chains import Pace, Ranked
+from dragoman.tuning.loops.chains import TEXT, Pace, Ranked, documents_of
 from dragoman.tuning.tuners.samplerank import SampleRank
 from dragoman.types import F64, I64, Candidates, ForestColumns, Hypotheses, Metric, Names, Texts, Weights
 
@@ -79,6 +81,13 @@ class DecoderSource:
         settings, asked = self.decoder._settings(), self.constraints
         return Hypotheses.one_each(self.decoder._run(self.lines, weights, settings, asked, threads=threads).texts)
 
+    def text_names(self, specs: Sequence[str]) -> dict[str, float]:
+        """The weights of features of whole texts, by name, and where they start."""
+        found = [text_feature(spec if "=" in spec else f"{spec}=0") for spec in specs]
+        if len({feature.name for feature, _ in found}) < len(found):
+            raise OptionError("two text features have the same name")
+        return {TEXT + feature.name: start for feature, start in found}
+
     def ranker(self, references: Sequence[Sequence[str]], metric: Metric) -> DecoderRanker:
         """The text with its references, ready for SampleRank."""
         native = require(metric, "incremental", "SampleRank")
@@ -117,6 +126,16 @@ class DecoderRanker:
     def __reduce__(self) -> tuple[Any, ...]:
         return DecoderRanker, self._made
 
+    def _texts(self, tuner: SampleRank) -> tuple[list[int], TextFeatures] | None:
+        """The features of whole texts that are learned, with their numbers."""
+        if not tuner.text_features:
+            return None
+        lines = self._made[1]
+        texts = TextFeatures(
+            tuner.text_features, lines, [d.tolist() for d in documents_of(tuner.documents, len(lines))]
+        )
+        return [int(place) for place in names_extend(self.decoder.names, Names(texts.names))], texts
+
     def epoch(
         self,
         weights: Weights,
@@ -139,6 +158,6 @@ class DecoderRanker:
         dealt = [[list(batch) for batch in shard] for shard in shards]
         ready = self.decoder._native_weights(weights)
         (mixed, collected, squares, information), figures = self._native.epoch(
-            ready, start, pace, list(fixed), dealt, ranking
+            ready, start, pace, list(fixed), dealt, ranking, self._texts(tuner)
         )
         return Ranked(mixed, collected, squares, information, figures)

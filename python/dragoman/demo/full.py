@@ -14,10 +14,11 @@ import click
 from dragoman._core import VERSION
 from dragoman.demo import corpus
 from dragoman.demo.corpus import Sizes, plain
-from dragoman.demo.report import page
+from dragoman.demo.report import written
 from dragoman.demo.results import SHORT, Results, read
 from dragoman.errors import InputError
 from dragoman.files import write_bytes
+from dragoman.report.page import check_ready
 
 __all__ = ["Request", "Step", "run", "steps", "write_text"]
 
@@ -118,6 +119,7 @@ def _settings(request: Request) -> dict[str, object]:
 
 def run(request: Request, command: Callable[[list[str]], int]) -> int:
     """Runs all steps, or those that are left of a run that was killed, and writes `report.html`."""
+    check_ready()
     began, todo = time.monotonic(), steps(request)
     seconds = _Seconds(request.folder)
     total = len(todo) + 2
@@ -137,7 +139,7 @@ def run(request: Request, command: Callable[[list[str]], int]) -> int:
     results = read(request.folder, seconds.noted)
     commands = [Step("text", "Write the corpus", [text_command(request)]), *todo]
     report = request.folder / "report.html"
-    write_bytes(report, page(results, [(s.name, s.title, s.commands) for s in commands]).encode())
+    write_bytes(report, written(request.folder, results, [(s.name, s.title, s.commands) for s in commands]).encode())
     _tell(results)
     click.echo(f"\nThe report: {report} ({time.monotonic() - began:.0f} s in all)")
     return 0

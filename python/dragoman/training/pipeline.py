@@ -24,18 +24,21 @@ from dragoman.bitext import Bitext, Files, Resolved, named, resolve
 from dragoman.common import Seeded, Sorting
 from dragoman.eflomal import align_with_eflomal
 from dragoman.errors import InputError, OptionError
-from dragoman.files import read_parallel, write_bytes, write_text
+from dragoman.files import Lines, read_parallel, read_text, write_bytes, write_text
 from dragoman.looks import Looks, look
 from dragoman.model import MANIFEST, REPORT, WEIGHTS, Model, Part, file_hash, seal
 from dragoman.options import check, flat, group, made, option, plain
 from dragoman.parts import Compounds
-from dragoman.prepared import LEARNT
+from dragoman.prepared import LEARNT, Prepared
+from dragoman.preprocess import Preparation
 from dragoman.training.steps import Made, Step, Workshop
 
 __all__ = ["STEPS", "Options", "Step", "Trained", "train"]
 
 STEPS = ("clean", "align", "rules", "lm", "classes")
 """And `maxent`, for the reordering model of this name."""
+_BLOCKS = {"hier", "maxent"}
+"""Reordering models that look back to blocks, not to the last phrase."""
 _COUNTS = "rules.counts"
 _MAXENT_CLASSES = 50
 
@@ -44,6 +47,8 @@ _FIRST, _SAMPLE = 10_000, 2_000
 _SOURCE, _TARGET, _LINKS = "clean.source", "clean.target", "links"
 _SUFFIXES = {"truecaser": "cases", "compounds": "parts", "subwords": "pieces"}
 """How the files with what was learnt from both sides end: source.cases, target.cases."""
+_CHUNK = 10_000
+"""Lines of other texts that are prepared at once."""
 _MANY_PIECES = 4
 """Most pieces, for each of the most words of a sentence."""
 
@@ -82,6 +87,18 @@ class Options(Seeded, Sorting):
         metavar="MODEL",
         section="Rules",
     )
+    parser: Literal["plain", "unrestricted"] = option(
+        "plain",
+        help="How hier and maxent see blocks while they translate: two neighbours become one (plain), or any number "
+        "that are contiguous, such as 2 4 1 3 (unrestricted). Counts see blocks of any kind in any case.",
+        section="Rules",
+    )
+    distortion: Literal["linear", "completion"] = option(
+        "linear",
+        help="What a jump costs: the words jumped over (linear), or also the way back to what was left out "
+        "(completion: Moore & Quirk 2007).",
+        section="Rules",
+    )
     kind: grammars.System = group(grammars.System, section="Rules")
     rules: rules.Extraction = group(
         rules.Extraction,
@@ -102,7 +119,7 @@ class Options(Seeded, Sorting):
     )
     lm_text: tuple[str, ...] = option(
         (),
-        help="More target text for the language model, prepared as the bitext is after cleaning.",
+        help="More target text for the language model; plain text is prepared as the bitext is.",
         metavar="FILE",
         section="Language model",
     )
@@ -115,7 +132,7 @@ class Options(Seeded, Sorting):
     )
     maxent: maxent.Training = group(
         maxent.Training,
-        names={name: f"maxent_{name}" for name in ("c", "min_count", "singletons", "iterations")},
+        names={name: f"maxent_{name}" for name in ("c", "min_count", "singletons", "iterations", "templates")},
         without=["counts_of", "name", "drop_counts", "held_out", "alpha", "seed"],
         section="Maxent reordering model",
     )
@@ -128,6 +145,8 @@ class Options(Seeded, Sorting):
             raise OptionError("text with alignments from elsewhere is taken as it is: no tokeniser, case or exclusion")
         if len(set(self.reordering)) < len(self.reordering):
             raise OptionError(f"reordering has a model twice: {' '.join(self.reordering)}")
+        if self.parser != "plain" and not _BLOCKS.intersection(self.reordering):
+            raise OptionError("parser is of the reordering models hier and maxent: ask for one of them")
         if "maxent" in self.reordering and _MAXENT_CLASSES not in self.classes.wanted:
             raise OptionError(f"the reordering model maxent needs {_MAXENT_CLASSES} word classes; ask for them")
 
@@ -148,7 +167,7 @@ class Options(Seeded, Sorting):
 
 def _phrases_own() -> list[str]:
     """Options of the phrase-based system that are not about rules alone."""
-    return ["reordering", *(name for name in flat(Options) if name.startswith("maxent_"))]
+    return ["reordering", "parser", "distortion", *(name for name in flat(Options) if name.startswith("maxent_"))]
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,6 +293,8 @@ def _planned(inputs: Sequence[Files | Bitext], o: Options) -> _Plan:
     before = corpus.before(found.inputs)
     tokenized = o.corpus.tokenized or bool(o.alignments)  # links are for the words that are there
     cleaning = replace(o.corpus, languages=corpus.spoken(found, before), tokenized=tokenized)
+    if o.grammar.preset == "eidelman" and cleaning.case == "auto" and not tokenized and before is None:
+        cleaning = replace(cleaning, case="lower")
     settled = corpus.settle(cleaning, before, looks)
     text = {} if o.alignments and before is None else {**settled.text, **_files_of_text(settled)}
     return _Plan(found, settled, before is not None, text, _doubts(settled, before is not None, looks(), found))
@@ -473,9 +494,11 @@ class _Run:
                 self.work / _LINKS,
                 self.work / out,
                 o.grammar,
+                filter=tuple(map(str, self._ready(o.grammar.filter, 0))),
                 max_words=self._most_words,
                 smoothing=o.rules.smoothing,
                 top=o.rules.top,
+                significance=o.rules.significance,
                 memory=o.memory,
             )
         else:
@@ -514,10 +537,30 @@ class _Run:
         o.splitter([(word, count) for word, count in counts if known.lookup(word)]).save(self.work / name)
         return [name]
 
+    def _ready(self, files: Sequence[str], side: int) -> list[Path]:
+        """Texts besides the bitext, prepared as that was; those that were prepared before stay as they are."""
+        # How to split compounds that the rules lack is known when there are rules.
+        late = "compounds" if self.options.corpus.compounds == "unknown" else None
+        preparation = Preparation({k: v for k, v in self.plan.text.items() if k != late}, self.work)
+        prepare = (preparation.before, preparation.reference)[side]
+        ready = []
+        for number, file in enumerate(files):
+            noted = Prepared.of(file)
+            path = Path(file)
+            if self.plan.text and not (noted and noted.done):
+                path = self.work / f"more.{('source', 'target')[side]}.{number}"
+                lines = read_text(file)
+                with Lines(path) as out:
+                    for start in range(0, len(lines), _CHUNK):
+                        for line in prepare([lines[i] for i in range(start, min(start + _CHUNK, len(lines)))]):
+                            out.write(line)
+            ready.append(path)
+        return ready
+
     def _lm(self) -> Made:
         o = self.options
         report = lm.estimate(
-            [self._sides[1], *map(Path, o.lm_text)],
+            [self._sides[1], *self._ready(o.lm_text, 1)],
             self.work / "lm",
             o.lm,
             memory=o.memory,
@@ -562,7 +605,7 @@ def _seal(folder: Path, o: Options, text: dict[str, Any], files: Sequence[str], 
         parts, weights = _hiero_features(o.grammar)
         search = {"pop_limit": 600, "cell_limit": 200, "span_limit": o.grammar.chart_span, "table_limit": 20}
     else:
-        parts, weights = _features(o.reordering)
+        parts, weights = _features(o)
         search = {"distortion_limit": 6}
     for left in folder.glob(".*.partial"):  # by a run that was killed right here
         left.unlink()
@@ -579,13 +622,14 @@ def _seal(folder: Path, o: Options, text: dict[str, Any], files: Sequence[str], 
     )
 
 
-def _features(reordering: Sequence[str]) -> tuple[list[Part], dict[str, float]]:
+def _features(o: Options) -> tuple[list[Part], dict[str, float]]:
     """The dense model and Moses' customary start weights."""
+    reordering = o.reordering
     parts = [
         Part("scores", "rules", {"table": 0, "columns": [*rules.MOSES_COLUMNS, "log count", "unique"]}),
         Part("lm", "LM", {"path": "lm"}),
-        Part("distortion", "Distortion"),
-        *(Part("reordering", f"Reordering.{m}", {"table": 0, "model": m, "top": _top(m)}) for m in reordering),
+        Part("distortion", "Distortion", {} if o.distortion == "linear" else {"cost": o.distortion}),
+        *(Part("reordering", f"Reordering.{m}", {"table": 0, "model": m, **_top(m, o.parser)}) for m in reordering),
         Part("word-penalty", "WordPenalty"),
         Part("phrase-penalty", "PhrasePenalty"),
         Part("unknown-penalty", "UnknownPenalty"),
@@ -599,6 +643,8 @@ def _features(reordering: Sequence[str]) -> tuple[list[Part], dict[str, float]]:
 
 def _hiero_features(grammar: grammars.Grammar) -> tuple[list[Part], dict[str, float]]:
     """The dense hierarchical model. Moses' start weights but for glue, which is neither good nor bad at first."""
+    if grammar.preset == "eidelman":
+        return _eidelman_features()
     if grammar.value("scores") == "cdec":
         columns = list(grammars.CDEC_COLUMNS)
         costs = ("EgivenFCoherent", "MaxLexFgivenE", "MaxLexEgivenF")
@@ -620,5 +666,21 @@ def _hiero_features(grammar: grammars.Grammar) -> tuple[list[Part], dict[str, fl
     return parts, {**weights, "Glue": 0.0, "PassThrough": -10.0}
 
 
-def _top(model: str) -> str:
-    return "stack" if model in {"hier", "maxent"} else "phrase"
+def _eidelman_features() -> tuple[list[Part], dict[str, float]]:
+    """The dense features of Eidelman (2012, section 4), and no others."""
+    parts = [
+        Part("scores", "rules", {"table": 0, "columns": list(rules.MOSES_COLUMNS)}),
+        Part("lm", "LM", {"path": "lm"}),
+        Part("source-word-penalty", "SourceWordPenalty"),
+        Part("pass-through", "PassThrough"),
+        Part("word-penalty", "WordPenalty"),
+    ]
+    weights = dict.fromkeys(rules.MOSES_COLUMNS, 0.2) | {"LM": 0.5, "WordPenalty": -1.0}
+    return parts, {**weights, "SourceWordPenalty": 0.0, "PassThrough": -10.0}
+
+
+def _top(model: str, parser: str) -> dict[str, str]:
+    """What a model looks back to. The description of a model says nothing of what is usual."""
+    if model not in _BLOCKS:
+        return {"top": "phrase"}
+    return {"top": "stack", **({} if parser == "plain" else {"parser": parser})}

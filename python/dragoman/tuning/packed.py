@@ -10,21 +10,44 @@ import numpy as np
 
 from dragoman._core import CandidateLists, NativeMetric
 from dragoman.errors import OptionError
+from dragoman.options import option, presets_of
 from dragoman.tuning.limits import Limits
 from dragoman.tuning.pool import Pool
 from dragoman.tuning.state import Number, State
 from dragoman.types import F64, I64, Metric
 
-__all__ = ["PackedPool", "Select", "native_of", "refuse"]
+__all__ = ["PackedPool", "Select", "first_share", "list_size", "native_of", "refuse"]
 
 Select = Literal["last", "best"]
 
 
-def refuse(tuner: Any, presets: Sequence[Any], why: str, *options: str) -> None:
-    """Raises an error that names the first option that was set, though it would do nothing."""
-    for option in options:
-        if getattr(tuner, option) not in {getattr(preset, option) for preset in presets}:
-            raise OptionError(f"{tuner.name}: {option} {why}")
+def refuse(tuner: Any, others: Sequence[Any], why: str, *options: str) -> None:
+    """Raises an error that names the first option that was set, though it would do nothing.
+
+    What the tuner's presets and some `others` have was not set by the user.
+    """
+    settings = [type(tuner)(), *presets_of(type(tuner)()).values(), *others]
+    for name in options:
+        if getattr(tuner, name) not in {getattr(setting, name) for setting in settings}:
+            raise OptionError(f"{tuner.name}: {name} {why}")
+
+
+def list_size() -> Any:
+    """Declares how long the lists are that a tuner asks a decoder for."""
+    return option(
+        0, help="With a decoder: candidates of each sentence, where --nbest-size does not say; 0: 100.", min=0
+    )
+
+
+def first_share() -> Any:
+    """Declares how far the first round with a decoder goes."""
+    return option(
+        0.5,
+        help="With a decoder: how far the first round goes from the start towards what it found, whose lists know "
+        "little of weights far away; 1: all the way.",
+        above=0,
+        max=1,
+    )
 
 
 def native_of(metric: Metric) -> NativeMetric | None:

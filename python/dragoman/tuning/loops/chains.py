@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
-from dragoman._core import names_extend
+from dragoman._core import names_extend, names_take
 from dragoman.engine import Engine, Shared
-from dragoman.errors import InputError
+from dragoman.errors import InputError, OptionError
 from dragoman.files import read_text
 from dragoman.metrics.capability import require
 from dragoman.tuning.problem import Problem
@@ -23,8 +23,10 @@ from dragoman.types import F64, I64, Chains, Metric, Names, Weights
 if TYPE_CHECKING:
     from dragoman.tuning.tuners.samplerank import SampleRank
 
-__all__ = ["ChainEpochs", "Pace", "Ranked", "Ranker", "batches", "metric_of"]
+__all__ = ["TEXT", "ChainEpochs", "Pace", "Ranked", "Ranker", "batches", "documents_of", "metric_of"]
 
+TEXT = "text:"
+"""What the names of features of whole texts begin with: only a sampler asks for them."""
 RIDGE = 0.03
 """Share of a feature's own information that is added to it: what features do not tell apart does not blow up."""
 FADE = 0.5
@@ -93,8 +95,8 @@ def batches(documents: Sequence[I64], order: I64, chains: int, size: int) -> lis
     return dealt
 
 
-class _Task(NamedTuple):
-    """What a chain is told."""
+class _Begun(NamedTuple):
+    """What all chains of an epoch are told."""
 
     weights: Weights
     start: Weights
@@ -102,8 +104,6 @@ class _Task(NamedTuple):
     metric: F64
     energy: float
     fixed: tuple[str, ...]
-    shard: list[list[int]]
-    number: int
 
 
 @dataclass(frozen=True)
@@ -117,23 +117,32 @@ class _Text:
     seed: int
 
 
+@dataclass(frozen=True)
 class _Chain:
     """One chain in another process: the same call with one shard; features go and come by name."""
 
-    def __init__(self, text: Shared[_Text]) -> None:
-        self.text = text
+    text: Shared[_Text]
+    begun: _Begun
 
-    def __call__(self, task: _Task) -> tuple[Names, Ranked]:
-        text = self.text.value
+    def __call__(self, task: tuple[list[list[int]], int]) -> tuple[Names, Ranked]:
+        (shard, number), begun, text = task, self.begun, self.text.value
         names = text.source.names
-        for given in (task.weights, task.start):
+        for given in (begun.weights, begun.start):
             names_extend(names, given.names)
-        pace = Pace(task.squares.align(names), task.metric, task.energy)
-        places = [place for name in task.fixed if (place := names.get(name)) is not None]
+        pace = Pace(begun.squares.align(names), begun.metric, begun.energy)
+        places = [place for name in begun.fixed if (place := names.get(name)) is not None]
         done = text.source.ranker(text.references, text.metric).epoch(
-            task.weights, task.start.align(names), pace, places, [task.shard], text.tuner, text.seed, task.number, 1
+            begun.weights, begun.start.align(names), pace, places, [shard], text.tuner, text.seed, number, 1
         )
-        return names, done
+        return _used(names, done)
+
+
+def _used(names: Names, done: Ranked) -> tuple[Names, Ranked]:
+    """What a chain gives for those features only that weigh anything."""
+    arrays = [padded(values, len(names)) for values in done[:3]]
+    used = np.flatnonzero(np.any([values != 0 for values in arrays], axis=0))
+    mixture, collected, squares = (values[used] for values in arrays)
+    return names_take(names, used), done._replace(mixed=mixture, collected=collected, squares=squares)
 
 
 class ChainEpochs:
@@ -144,17 +153,30 @@ class ChainEpochs:
         require(metric, "incremental", "SampleRank")
         assert isinstance(problem.source, Chains)
         self.problem, self.tuner, self.engine, self.seed = problem, tuner, engine, seed
-        self.documents = _documents(tuner.documents, len(problem.source))
+        self.documents = documents_of(tuner.documents, len(problem.source))
         self.chains = min(tuner.chains, len(self.documents))
         if engine.local:
             self.ranker: Ranker = problem.source.ranker(problem.prepared.texts, metric)
         else:
             text = _Text(problem.source, problem.prepared.texts, metric, tuner, seed)
-            self.chain = _Chain(engine.share(text))
+            self.text = engine.share(text)
 
     def begin(self, start: F64) -> State:
-        """The state before the first epoch."""
-        return State(start)
+        """The state before the first epoch. Features of whole texts start where they are told to."""
+        if not self.tuner.text_features:
+            return State(start)
+        names = self._text_names()
+        places = names_extend(self.problem.names, Names(list(names))).astype(np.int64)
+        begun = np.array(padded(start, len(self.problem.names)))
+        begun[places] = np.where(begun[places] == 0.0, list(names.values()), begun[places])
+        return State(begun)
+
+    def _text_names(self) -> dict[str, float]:
+        """The weights of features of whole texts and where they start; a source that cannot ask them is refused."""
+        asked: Callable[[Sequence[str]], dict[str, float]] | None = getattr(self.problem.source, "text_names", None)
+        if asked is None:
+            raise OptionError("samplerank: this source has no features of whole texts: leave text_features out")
+        return asked(self.tuner.text_features)
 
     def step(self, state: State) -> State:
         """One pass over all sentences by all chains."""
@@ -179,12 +201,10 @@ class ChainEpochs:
         """Each chain as a task of its own, mixed here as the core mixes those of one call."""
         names = self.problem.names
         fixed = tuple(name for name, (low, high) in self.problem.limits.bounds.items() if low == high)
-        tasks = [
-            _Task(weights, Weights(names, start), Weights(names, pace.squares), pace.metric, pace.energy, fixed, shard,
-                  first + number)
-            for number, shard in enumerate(shards)
-        ]  # fmt: skip
-        done = [_numbered(found, ranked, names) for found, ranked in self.engine.map(self.chain, tasks)]
+        begun = _Begun(weights, Weights(names, start), Weights(names, pace.squares), pace.metric, pace.energy, fixed)
+        tasks = [(shard, first + number) for number, shard in enumerate(shards)]
+        found = self.engine.map(_Chain(self.text, begun), tasks)
+        done = [_numbered(names_of, ranked, names) for names_of, ranked in found]
         return mixed(done, len(names))
 
     def _next(self, state: State, done: Ranked, fixed: Sequence[int], bounded: Sequence[int], seconds: float) -> State:
@@ -295,7 +315,7 @@ def _record(figures: Mapping[str, float], documents: Sequence[I64]) -> dict[str,
     return told
 
 
-def _documents(path: str, lines: int) -> list[I64]:
+def documents_of(path: str, lines: int) -> list[I64]:
     """The lines of each document: neighbours with the same name; without a file every line is one."""
     if not path:
         return [np.array([line], dtype=np.int64) for line in range(lines)]

@@ -10,11 +10,11 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dragoman._core import MiraWalk, names_extend
+from dragoman._core import MiraWalk, names_extend, names_take
 from dragoman.engine import Engine, Shared
 from dragoman.tuning.limits import NamedLimits
 from dragoman.tuning.loops.contexts import before
@@ -55,6 +55,13 @@ class _Walked:
     decoding: float
     updating: float
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Features travel by name, and only those that weigh anything."""
+        used = np.flatnonzero((self.weights != 0) | (self.mean != 0))
+        fields = [getattr(self, name) for name in _Walked.__slots__]
+        fields[:3] = names_take(self.names, used), self.weights[used], self.mean[used]
+        return _Walked, tuple(fields)
+
     def numbered(self, names: Names) -> _Walked:
         """The same with features as another table of names, which gets those it lacks, numbers them."""
         if self.names is names:
@@ -76,38 +83,32 @@ class _Text:
 
 
 @dataclass(frozen=True)
-class _Shard:
-    """The sentences of a shard, and where it starts from."""
+class _Walker:
+    """Goes through the sentences of a shard, one after the other. What all shards start from is in here, once."""
 
-    sentences: I64
+    text: Shared[_Text]
+    threads: int
     start: Weights
     around: State
     """What contexts are made of."""
 
-
-@dataclass(frozen=True)
-class _Walker:
-    """Goes through the sentences of a shard, one after the other."""
-
-    text: Shared[_Text]
-    threads: int
-
-    def __call__(self, shard: _Shard) -> _Walked:
-        return _Walk(self.text.value, self.threads, shard).go()
+    def __call__(self, sentences: I64) -> _Walked:
+        return _Walk(self, sentences).go()
 
 
 class _Walk:
     """A shard on its way through an epoch."""
 
-    def __init__(self, text: _Text, threads: int, shard: _Shard) -> None:
-        self.text, self.threads, self.shard = text, threads, shard
-        metric, start = text.metric, shard.start
+    def __init__(self, walker: _Walker, sentences: I64) -> None:
+        text, start = walker.text.value, walker.start
+        self.text, self.threads, self.sentences = text, walker.threads, sentences
+        metric = text.metric
         self.names, self.level = text.source.names, metric.sentence_level()
         level, whole = native_of(self.level), native_of(metric)
         self.native = None if level is None or whole is None else (level, whole)
         self.sign = 1.0 if metric.higher_is_better else -1.0
         values = start.values if start.names is self.names else start.align(self.names)
-        context = before(text.tuner, shard.around, metric.width)
+        context = before(text.tuner, walker.around, metric.width)
         self.mira = MiraWalk(context, values, [], self.native, sign=self.sign, scale=metric.scale)
         self.weights = Weights(self.names, values)
         self.waiting = dict(text.limits.bounds)
@@ -116,7 +117,7 @@ class _Walk:
     def go(self) -> _Walked:
         """All sentences."""
         mira, decoding, updating = self.mira, 0.0, 0.0
-        for sentence in self.shard.sentences.tolist():
+        for sentence in self.sentences.tolist():
             began = time.monotonic()
             found = self._found(sentence)
             decoded = time.monotonic()
@@ -176,8 +177,8 @@ class OnlineMira:
         self.shards = min(tuner.shards, len(problem.source))
         text = _Text(problem.source, problem.prepared, problem.metric, tuner, problem.limits)
         _paths(text)  # refuses a metric that cannot be searched for, now and not in the first epoch
-        threads = max(engine.workers // self.shards, 1) if engine.local else 1
-        self.walker = _Walker(engine.share(text), threads)
+        self.text = engine.share(text)
+        self.threads = max(engine.workers // self.shards, 1) if engine.local else 1
 
     def begin(self, start: F64) -> State:
         """The state before the first epoch."""
@@ -193,8 +194,8 @@ class OnlineMira:
         start = Weights(names, state.features.get("plain", state.weights))
         around = State(np.zeros(0), rows=state.rows, numbers=state.numbers)
         problem.passes(self.engine).count += 1
-        tasks = [_Shard(shard, start, around) for shard in shards]
-        walks = [walk.numbered(names) for walk in self.engine.map(self.walker, tasks)]
+        walker = _Walker(self.text, self.threads, start, around)
+        walks = [walk.numbered(names) for walk in self.engine.map(walker, shards)]
         width = len(names)
         sizes = [len(shard) / len(order) for shard in shards]
         plain = np.asarray(sum(s * padded(w.weights, width) for s, w in zip(sizes, walks, strict=True)))

@@ -17,6 +17,7 @@ from dragoman.engine import Engine
 from dragoman.errors import TuningError
 from dragoman.tuning.limits import Limits
 from dragoman.tuning.loops.growing import GrowingPool
+from dragoman.tuning.packed import refuse
 from dragoman.tuning.pool import Pool
 from dragoman.tuning.problem import BatchTuner, Outcome, Problem, Session
 from dragoman.tuning.state import State, padded
@@ -34,6 +35,8 @@ all the way often threw the decoder off for several rounds, and half of it does 
 def pool_session(tuner: BatchTuner, problem: Problem, engine: Engine, seed: int) -> Session:
     """A batch tuner's run: over the lists, if they never change; else in rounds."""
     if problem.fixed:
+        of_rounds = [name for name in ("first", "round_steps", "lists") if hasattr(tuner, name)]
+        refuse(tuner, (), "is for rounds with a decoder, not for lists that never change", *of_rounds)
         return tuner.over(problem.pool, problem.limits.arrays(problem.names), seed, engine)
     return Rounds(problem, tuner, engine, seed)
 
@@ -113,7 +116,8 @@ class Rounds:
         before = padded(state.weights, width)
         found, told = self._tune(before, state)
         if state.step == 0:
-            found = part_way(before, found, FIRST, self.problem.limits.arrays(self.problem.names))
+            share = getattr(self.tuner, "first", FIRST)
+            found = part_way(before, found, share, self.problem.limits.arrays(self.problem.names))
         # Scores do not change with the scale of the weights, so that two directions are compared.
         moved = float(np.abs(unit(found) - unit(before)).max())
         updating = time.monotonic() - began

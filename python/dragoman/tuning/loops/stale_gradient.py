@@ -2,6 +2,7 @@
 
 Decoding is what costs, so several batches are decoded at once. Batch t sees the weights without the last `stale`
 batches: which ones these are depends on the order of batches alone, so that a run is the same on any number of threads.
+With `arrival`, updates are made in the order in which gradients come (algorithm 2): nobody waits for a slow batch.
 """
 
 from __future__ import annotations
@@ -13,10 +14,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from dragoman._core import names_extend, names_take
+from dragoman._core import names_extend, names_find, names_take
 from dragoman.engine import Engine, Shared
 from dragoman.tuning.learning import AnyLearner, batch_gradient, learner_of
 from dragoman.tuning.limits import NamedLimits
+from dragoman.tuning.loops.feed import Feed, Version
 from dragoman.tuning.problem import Problem
 from dragoman.tuning.state import State, padded
 from dragoman.types import F64, I64, U32, Lists, Metric, Names, Weights
@@ -32,8 +34,10 @@ class _Batch(NamedTuple):
     """Sentences to learn from, with the weights that are known when they are taken."""
 
     sentences: I64
-    weights: Weights
+    weights: Weights | Version
     step: int
+    made: int
+    """Updates that these weights have seen, in this epoch."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -43,7 +47,7 @@ class BatchGradient:
     names: Names
     """The table that numbers them."""
     features: U32
-    """Which these are."""
+    """Which these are; `gradient` and `seen` begin with those of `agreed`."""
     gradient: F64
     loss: float
     first: F64
@@ -60,6 +64,10 @@ class BatchGradient:
     """Sentences without any candidate."""
     differing: float
     """Sentences whose candidates differ in gain."""
+    made: int
+    """Updates that the weights had seen."""
+    agreed: U32
+    """Further features, by their numbers in the table of the process that asked."""
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Features travel by name, and only those of the batch."""
@@ -70,9 +78,8 @@ class BatchGradient:
 
     def places(self, names: Names) -> U32:
         """The numbers of its features in another table of names, which gets those it lacks."""
-        if self.names is names:
-            return self.features
-        return names_extend(names, self.names)[self.features].astype(np.uint32)
+        own = self.features if self.names is names else names_extend(names, self.names)[self.features].astype(np.uint32)
+        return np.concatenate([self.agreed, own]) if len(self.agreed) else own
 
 
 @dataclass(frozen=True)
@@ -94,7 +101,8 @@ class _Learn:
     threads: int
 
     def __call__(self, batch: _Batch) -> BatchGradient:
-        (sentences, weights, step), began, text = batch, time.monotonic(), self.text.value
+        (sentences, given, step, made), began, text = batch, time.monotonic(), self.text.value
+        weights = given if isinstance(given, Weights) else given.weights()
         found = text.source.candidates(sentences.tolist(), weights, self.threads)
         decoding = time.monotonic() - began
         pool, names = text.references.judge(found), found.features.names
@@ -103,12 +111,24 @@ class _Learn:
             gains = gains * pool.statistics[:, text.tuner.length_column]
         values = weights.take if weights.names is names else lambda met: weights.align(names)[met]
         met, gradient, loss, seen = batch_gradient(found, gains, text.tuner, values, text.seed, step)
+        agreed = np.zeros(0, dtype=np.uint32)
+        if isinstance(given, Version):
+            agreed, met, order = _agreed(weights.names, names, met)
+            gradient, seen = gradient[order], seen[order]
         filled = np.flatnonzero(np.diff(found.starts) > 0)
         best = [int(found.starts[s] + np.argmax(gains[found.starts[s] : found.starts[s + 1]])) for s in filled]
         return BatchGradient(
             names, met, gradient, loss, text.references.first(pool), pool.statistics[best].sum(axis=0),
-            seen, decoding, time.monotonic() - began - decoding, **pool.counts(gains),
+            seen, decoding, time.monotonic() - began - decoding, **pool.counts(gains), made=made, agreed=agreed,
         )  # fmt: skip
+
+
+def _agreed(table: Names, names: Names, features: U32) -> tuple[U32, U32, I64]:
+    """Features that a table has, by its numbers; the others, by their own; and the order of both together."""
+    known = names_find(table, names_take(names, features.astype(np.int64)))
+    there = known >= 0
+    order = np.concatenate([np.flatnonzero(there), np.flatnonzero(~there)])
+    return known[there].astype(np.uint32), features[~there], order
 
 
 class StaleGradient:
@@ -118,7 +138,8 @@ class StaleGradient:
         self.problem, self.tuner, self.engine, self.seed = problem, tuner, engine, seed
         assert isinstance(problem.source, Lists)
         text = _Text(problem.source, problem.prepared, tuner.sentence_form(problem.metric), tuner, seed)
-        threads = max(engine.workers // (tuner.stale + 1), 1) if engine.local else 1
+        under_way = engine.workers if tuner.arrival else tuner.stale + 1
+        threads = max(engine.workers // under_way, 1) if engine.local else 1
         self.learn = _Learn(engine.share(text), threads)
 
     def begin(self, start: F64) -> State:
@@ -132,7 +153,7 @@ class StaleGradient:
         if tuner.shuffle:
             order = np.random.default_rng([self.seed, state.step]).permutation(count)
         batches = [order[i : i + tuner.batch] for i in range(0, len(order), tuner.batch)]
-        sums: dict[str, Any] = {"loss": 0.0, "decoding": 0.0, "updating": 0.0}
+        sums: dict[str, Any] = {"loss": 0.0, "decoding": 0.0, "updating": 0.0, "staleness": 0.0}
         rows = np.zeros((count, self.problem.metric.width))
         learner = learner_of(
             tuner, state.features.get("plain", state.weights), squares=state.feature("squares"),
@@ -140,19 +161,20 @@ class StaleGradient:
         )  # fmt: skip
         bounds = _Bounds(self.problem.limits, learner)
         bounds.set(names)
-        weights = Weights(names, learner.weights())
+        feed = Feed(self.engine, Weights(names, learner.weights()))
 
         def tasks() -> Iterator[_Batch]:
             for step, batch in enumerate(batches, state.step * len(batches)):
-                yield _Batch(batch, weights, step)
+                yield _Batch(batch, feed.now, step, feed.updates)
 
         self.problem.passes(self.engine).count += 1
-        for number, lesson in enumerate(self.engine.stream(self.learn, tasks(), tuner.stale)):
+        for number, lesson in self._lessons(tasks()):
             began = time.monotonic()
             places = lesson.places(names)
             bounds.set(names)
             learner.step(places, lesson.gradient, lesson.loss, lesson.seen)
-            weights = weights.changed(*learner.changes())
+            sums["staleness"] += (feed.updates - lesson.made) / len(batches)
+            feed.change(*learner.changes())
             rows[batches[number]] = lesson.first
             for key in ("loss", "oracle", "decoding", "updating", "empty", "differing"):
                 value = getattr(lesson, key)
@@ -166,12 +188,19 @@ class StaleGradient:
             rows={"mixed": rows}, record=self._record(sums, rows),
         )  # fmt: skip
 
+    def _lessons(self, tasks: Iterator[_Batch]) -> Iterator[tuple[int, BatchGradient]]:
+        """The gradients of all batches, in their order, or as they come."""
+        if self.tuner.arrival:
+            return self.engine.arriving(self.learn, tasks, self.engine.workers - 1)
+        return enumerate(self.engine.stream(self.learn, tasks, self.tuner.stale))
+
     def _record(self, sums: dict[str, Any], rows: F64) -> dict[str, float]:
         score = self.problem.metric.score
         return {
             "loss": float(sums["loss"]), "mixed": self.problem.score(rows), "oracle": float(score(sums["oracle"])),
             "empty": float(sums["empty"]), "differing": float(sums["differing"]),
             "decoding": round(float(sums["decoding"]), 3), "updating": round(float(sums["updating"]), 3),
+            "staleness": round(float(sums["staleness"]), 3),
         }  # fmt: skip
 
 

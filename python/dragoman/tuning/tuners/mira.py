@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, cast
+from typing import ClassVar, Literal, cast
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from dragoman.options import check as check_options
 from dragoman.options import option
 from dragoman.tuning.limits import Limits
 from dragoman.tuning.loops.online_mira import OnlineMira
-from dragoman.tuning.packed import PackedPool, Select, native_of, refuse
+from dragoman.tuning.packed import PackedPool, Select, list_size, native_of, refuse
 from dragoman.tuning.pool import Pool
 from dragoman.tuning.problem import BatchTuner, Problem, Session
 from dragoman.tuning.state import Number, State
@@ -102,6 +102,10 @@ class Mira(BatchTuner):
         min=1,
     )
 
+    lists: int = list_size()
+
+    presets: ClassVar[tuple[str, ...]] = ("eidelman",)
+
     def __post_init__(self) -> None:
         check_options(self, "mira")
         if self.space == "lattice" and self.oracle == "lu":
@@ -114,6 +118,16 @@ class Mira(BatchTuner):
         Unlike there the average is a true one: n updates make n + 1 vectors and the sum is divided by n + 1.
         """
         return cls(gain="background", unit="length", epochs=60)
+
+    @classmethod
+    def eidelman(cls) -> Mira:
+        """Eidelman's own setting (2012, section 4): 500-best lists, 20 shards whose last weights are mixed, no average.
+
+        BLEU is that of a sentence in the first epoch, then that of the corpus of the last epoch's 1-best translations.
+        That the corpus gain counts times the number of sentences is our reading: the paper does not say in which unit
+        it stands beside model scores, and without it C = 0.01 would hardly move a weight.
+        """
+        return cls(unit="sentence", context="epoch", average=False, shuffle=False, mode="online", shards=20, lists=500)
 
     @property
     def name(self) -> str:
@@ -146,7 +160,7 @@ class Mira(BatchTuner):
         """Epochs over fixed lists; with a decoder, sentence by sentence or in rounds."""
         if self.online and not problem.fixed:
             why = "does nothing online, where the run itself has epochs (--epochs) and chooses one (--select)"
-            refuse(self, (Mira(), Mira.kbmira()), why, "epochs", "select")
+            refuse(self, (Mira.kbmira(),), why, "epochs", "select")
             return OnlineMira(problem, self, engine, seed)
         self.check_lists()
         return super().session(problem, engine, seed)

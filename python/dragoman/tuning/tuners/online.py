@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -24,7 +24,7 @@ from dragoman.tuning.learning import (
 )
 from dragoman.tuning.limits import Limits
 from dragoman.tuning.loops.stale_gradient import StaleGradient
-from dragoman.tuning.packed import PackedPool, Select, refuse
+from dragoman.tuning.packed import PackedPool, Select, list_size, refuse
 from dragoman.tuning.pool import Pool
 from dragoman.tuning.problem import BatchTuner, Problem, Session
 from dragoman.tuning.state import State
@@ -118,6 +118,15 @@ class Online(BatchTuner):
         "can be decoded at once. The result does not depend on the number of threads. 0: none is missed.",
         min=0,
     )
+    arrival: bool = option(
+        False,
+        help="Online: each worker has a batch, and updates are made as gradients arrive (algorithm 2), so that none "
+        "waits for a slow one; `stale` does nothing then, and two runs differ a little.",
+    )
+
+    lists: int = list_size()
+
+    presets: ClassVar[tuple[str, ...]] = ("green", "phrasal")
 
     def __post_init__(self) -> None:
         check_options(self, "adagrad")
@@ -125,6 +134,15 @@ class Online(BatchTuner):
             name = getattr(self, field)
             if name not in own and name not in core:
                 raise OptionError(f"adagrad: {field} is unknown: `{name}`; {closest(name, [*core, *own])}")
+
+    @classmethod
+    def green(cls) -> Online:
+        """The paper's own setting (section 4.2): features as they are, 200-best lists, gradients of 16 threads.
+
+        Its constants are our defaults: rate 0.02, L1 0.1, batches of 20, 15 pairs. How many pairs are drawn before
+        the best 15 are taken is not said there; 500 is the default of the authors' program.
+        """
+        return cls(units="raw", stale=15, lists=200)
 
     @classmethod
     def phrasal(cls) -> Online:
@@ -161,12 +179,13 @@ class Online(BatchTuner):
 
     def session(self, problem: Problem, engine: Engine, seed: int) -> Session:
         """Epochs over fixed lists; with a decoder, on fresh lists or in rounds."""
-        presets = (Online(), Online.phrasal())
         if self.mode != "batch" and not problem.fixed:
             why = "does nothing online, where the run itself has epochs (--epochs) and chooses one (--select)"
-            refuse(self, presets, why, "epochs", "select", "lazy")
+            refuse(self, (), why, "epochs", "select", "lazy")
+            if self.arrival:
+                refuse(self, (), "does nothing with arrival, where each worker has one batch", "stale")
             return StaleGradient(problem, self, engine, seed)
-        refuse(self, presets, "is for online tuning with the decoder in the loop, not for lists", "stale")
+        refuse(self, (), "is for online tuning with the decoder in the loop, not for lists", "stale", "arrival")
         return super().session(problem, engine, seed)
 
     def over(self, pool: Pool, limits: Limits, seed: int, engine: Engine | None = None) -> Session:  # noqa: ARG002

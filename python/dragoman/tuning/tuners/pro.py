@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 
@@ -13,12 +14,12 @@ from dragoman.metrics.capability import AdjustableLevel
 from dragoman.options import check as check_options
 from dragoman.options import option
 from dragoman.tuning.limits import Limits
-from dragoman.tuning.packed import PackedPool, Select
+from dragoman.tuning.packed import PackedPool, Select, first_share, list_size
 from dragoman.tuning.pool import Pool
 from dragoman.tuning.problem import BatchTuner, Session
 from dragoman.tuning.state import State
 from dragoman.tuning.units import Units, in_units
-from dragoman.types import F64, Metric
+from dragoman.types import F64, Metric, Weights
 
 __all__ = ["Pro"]
 
@@ -91,8 +92,28 @@ class Pro(BatchTuner):
         "last", help="`best` keeps the weights with the best corpus gain on the pool, the start among them."
     )
 
+    round_steps: int = option(
+        0,
+        help="With a decoder: steps in each round. 0: `iterations`, so that the weights go all the way to the fit in "
+        "every round. 1: as Hopkins & May, who interpolate between rounds only.",
+        min=0,
+    )
+    first: float = first_share()
+    lists: int = list_size()
+
+    presets: ClassVar[tuple[str, ...]] = ("hopkins-may",)
+
     def __post_init__(self) -> None:
         check_options(self, "pro")
+
+    @classmethod
+    def hopkins_may(cls) -> Pro:
+        """As in the paper: a classifier once in each round, and a tenth of the way to it (section 3.3 and 4).
+
+        BLEU+1 as it is, 1500-best lists, MegaM's default prior (precision 1). On fixed lists, which never change, a
+        step is a round.
+        """
+        return cls(sigma=1.0, smooth_brevity=False, units="raw", round_steps=1, first=1.0, lists=1500)
 
     @classmethod
     def moses(cls) -> Pro:
@@ -129,6 +150,10 @@ class Pro(BatchTuner):
             alpha=self.alpha, unigrams=self.smooth_unigrams, length_scale=self.length_scale,
             length_offset=None if self.smooth_brevity is False else 1.0,
         )  # fmt: skip
+
+    def anchored(self, start: Weights) -> Pro:  # noqa: ARG002
+        """In a round it takes `round_steps` steps."""
+        return replace(self, iterations=self.round_steps) if self.round_steps else self
 
     def over(self, pool: Pool, limits: Limits, seed: int, engine: Engine | None = None) -> Session:  # noqa: ARG002
         """A run over `pool`."""

@@ -7,7 +7,7 @@ BLEU and the model rank the sampled derivation and the best one nearby different
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 from dragoman.engine import Engine
 from dragoman.errors import OptionError
@@ -99,7 +99,26 @@ class SampleRank:
         "epochs alike; of the last epoch; or the mixed weights.",
     )
     documents: str = option("", help="A file with the name of each line's document: batches then have whole documents.")
+    text_features: tuple[str, ...] = option(
+        (),
+        help="Features of whole sentences or documents, FILE.py:NAME=START, whose weights are learned, too. Each is "
+        "called for every member of a neighbourhood: `width` keeps these small.",
+        metavar="FILE.py:NAME",
+    )
     clock: bool = option(False, help="Measures the time that gains take (`gain_time` in the trace).")
+
+    presets: ClassVar[tuple[str, ...]] = ("haddow",)
+
+    @classmethod
+    def haddow(cls) -> SampleRank:
+        """The paper's own setting: its rule and steps, 16 chains, 500 samples of each sentence at temperature 1.
+
+        Its tables also have 1 to 8 chains and 100 samples.
+        """
+        return cls(
+            chains=16, samples=500, oracle="hope", rate=0.0, temperature=1.0, start="gloss", merge=0.5, reorder=0.5,
+            retranslate=0.0, width=0, visit=1, average="all",
+        )  # fmt: skip
 
     def __post_init__(self) -> None:
         check_options(self, "samplerank")

@@ -136,6 +136,10 @@ class Gradient:
     0 for the plain one of the paper."""
     most: int = 10_000
     """Line searches in one round at most."""
+    log: bool = False
+    """Climb the logarithm of the expected gain, as the paper does."""
+    raw: bool = False
+    """mu multiplies w.h as it is, and the gradient is without the factor mu: both as printed in the paper."""
 
     def round(self, climb: Climb) -> None:
         """Whole passes over mu until one brings nothing."""
@@ -145,15 +149,15 @@ class Gradient:
 
     def _pass(self, climb: Climb, end: int) -> bool:
         assert isinstance(climb.surface, Surface)  # forests have no expected gain
-        expected = ExpectedGain(climb.surface)
+        expected = ExpectedGain(climb.surface, self.log)
         mu, moved = self.mu_first, False
         while mu <= self.mu_last and climb.searches < end:
-            norm = float(np.abs(climb.weights).sum()) or 1.0
+            norm = 1.0 if self.raw else float(np.abs(climb.weights).sum()) or 1.0
             less = climb.penalty.gradient(climb.weights)
             if self.natural:
                 gradient = expected.natural(climb.scores, mu / norm, self.natural, less)
             else:
-                gradient = expected.gradient(climb.scores, mu / norm) - less
+                gradient = expected.gradient(climb.scores, mu / norm) / (mu if self.raw else 1.0) - less
             if climb.improve(_scaled(gradient, climb.weights)) > 0.0:
                 moved = True
             else:
@@ -169,7 +173,7 @@ def _scaled(direction: F64, weights: F64) -> F64:
     return direction * ((float(np.linalg.norm(weights)) or 1.0) / length)
 
 
-def strategies(names: str, order: Order, random: int) -> list[Strategy]:
+def strategies(names: str, order: Order, random: int, *, log: bool = False, raw: bool = False) -> list[Strategy]:
     """The strategies of a text form such as `gradient+coordinate`, in that order, with fresh memories.
 
     `coordinate` and `random` together are one set. Beside a gradient, a sweep ends with its first move (the paper's
@@ -185,7 +189,7 @@ def strategies(names: str, order: Order, random: int) -> list[Strategy]:
         if name == "powell":
             made.append(Powell())
         elif name in {"gradient", "natural"}:
-            made.append(Gradient(natural=_NATURAL_STEPS if name == "natural" else 0))
+            made.append(Gradient(natural=_NATURAL_STEPS if name == "natural" else 0, log=log, raw=raw))
         elif not any(isinstance(strategy, Sweep) for strategy in made):
             impatient = not {"gradient", "natural"}.isdisjoint(wanted)
             made.append(Sweep("coordinate" in wanted, random if "random" in wanted else 0, order, impatient))

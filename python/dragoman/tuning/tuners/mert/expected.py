@@ -28,11 +28,14 @@ class ExpectedGain:
     """
 
     surface: Surface
+    log: bool = False
+    """Its logarithm instead: for BLEU min(1 - R/E[C], 0) + 1/N sum_n (log E[m_n] - log E[c_n]), as printed."""
 
     def value(self, weights: F64, mu: float) -> float:
         """The expected gain."""
         _, expected = self.surface.lines.expect(self.surface.product(weights), mu)
-        return float(self.surface.gains(expected))
+        gain = float(self.surface.gains(expected))
+        return float(np.log(gain)) if self.log else gain
 
     def gradient(self, scores: F64, mu: float) -> F64:
         """Its gradient by the weights, at the point with these scores `w.h`.
@@ -72,4 +75,6 @@ class ExpectedGain:
         ends = expected + np.diag(step), expected - np.diag(step)
         up, down = (self.surface.gains(rows) for rows in ends)
         slope = (up - down) / (2 * step)
+        if self.log:
+            slope = slope / float(self.surface.gains(expected))
         return np.where(np.isfinite(slope), slope, 0.0)

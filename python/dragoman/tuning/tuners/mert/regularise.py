@@ -221,6 +221,9 @@ class L2Normalised:
         stationary = np.divide(q * a - b * p, below, out=np.full_like(p, np.nan), where=below != 0.0)
         gammas = np.concatenate([*self._ends(line), crossings, stationary[np.isfinite(stationary)]])
         _, gains = line.interval(gammas)
+        # A sign change may be a corner, too: the gain there is neither that of the left nor of the right.
+        for at in np.flatnonzero(np.isin(gammas, line.edges) & np.isfinite(gammas)):
+            gains[at] = line.probe(float(gammas[at]))
         piece = np.searchsorted(crossings, gammas)
         length = p[piece] + q[piece] * gammas
         square = a + gammas * (2.0 * b + gammas * c)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
@@ -14,11 +14,12 @@ from dragoman.errors import OptionError
 from dragoman.options import check as check_options
 from dragoman.options import option
 from dragoman.tuning.limits import Limits
+from dragoman.tuning.packed import first_share
 from dragoman.tuning.pool import Pool
 from dragoman.tuning.problem import BatchTuner
 from dragoman.tuning.state import State
 from dragoman.tuning.tuners.mert.climb import Climb
-from dragoman.tuning.tuners.mert.directions import Order, ascend, strategies
+from dragoman.tuning.tuners.mert.directions import Gradient, Order, ascend, strategies
 from dragoman.tuning.tuners.mert.regularise import REGULARISERS, Regulariser
 from dragoman.tuning.tuners.mert.surface import Gains, Surface
 from dragoman.types import F64, Names, Weights
@@ -83,9 +84,25 @@ class Mert(BatchTuner):
         min=1,
     )
 
+    expected: Literal["gain", "log"] = option(
+        "gain",
+        help="What `gradient` climbs: the metric of the expected statistics, or its logarithm, as the paper has it. "
+        "Without a penalty the direction is the same; beside L2 the balance is not.",
+    )
+    mu: Literal["normalised", "raw"] = option(
+        "normalised",
+        help="What mu of `gradient` multiplies: the scores of w/|w|_1, so that the scale of the weights does not "
+        "matter, or those of w as they are, as the paper has it.",
+    )
+    first: float = first_share()
+
+    presets: ClassVar[tuple[str, ...]] = ("galley",)
+
     def __post_init__(self) -> None:
         check_options(self, "mert")
-        strategies(self.directions, self.order, self.random_directions)
+        made = strategies(self.directions, self.order, self.random_directions)
+        if (self.expected, self.mu) != ("gain", "normalised") and not any(isinstance(s, Gradient) for s in made):
+            raise OptionError("mert: `expected` and `mu` are of the directions `gradient`: name it")
         if self.l2 > 0.0 and self.l0 > 0.0:
             raise OptionError("mert: choose one of l2 and l0")
         if (self.l2_form == "fixed") != (self.fixed is not None):
@@ -99,6 +116,18 @@ class Mert(BatchTuner):
         before, did better on other text in most of our trials (docs/results.md).
         """
         return cls(starts=1, noise=0.1)
+
+    @classmethod
+    def galley(cls) -> Mert:
+        """The setting of Galley et al. (2013): one start, then random walks from the best point so far.
+
+        Lines are gradients and, where these bring nothing, coordinates, until one of them helps (footnote 8).
+        The penalty is up to you: `l2` with `l2_form`, or `l0`. How many walks the authors made is not said: 20 points.
+        """
+        return cls(
+            directions="gradient+coordinate", order="cyclic", restart="walk", expected="log", mu="raw", together=1,
+            first=1.0,
+        )  # fmt: skip
 
     @property
     def name(self) -> str:
@@ -123,6 +152,10 @@ class Mert(BatchTuner):
 
     def over(self, pool: Pool, limits: Limits, seed: int, engine: Engine | None = None) -> MertSession:
         """A run over `pool`."""
+        if self.expected == "log" and not pool.metric.higher_is_better:
+            raise OptionError(
+                f"mert: expected=log needs a metric that is better when higher, which {pool.metric.name} is not"
+            )
         noisy = self.noise > 0.0
         surface = Surface.noisy(pool, self.noise, self.copies, seed) if noisy else Surface.of(pool)
         return MertSession(
@@ -255,7 +288,11 @@ class MertSession:
             rng=rng,
             spreads=self._spreads,
         )
-        ascend(climb, strategies(options.directions, options.order, options.random_directions), options.rounds)
+        ways = strategies(
+            options.directions, options.order, options.random_directions, log=options.expected == "log",
+            raw=options.mu == "raw",
+        )  # fmt: skip
+        ascend(climb, ways, options.rounds)
         return climb
 
     def _restart(self, rng: np.random.Generator, start: F64, best: F64) -> F64:
