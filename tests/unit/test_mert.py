@@ -389,6 +389,14 @@ def test_gold_weights_are_found_again(capsys: pytest.CaptureFixture[str]) -> Non
         assert score[20, "noisy", method] > score[20, "noisy", "random"]
 
 
+def test_a_single_width_is_traced(capsys: pytest.CaptureFixture[str]) -> None:
+    synthetic = load("synthetic")
+    synthetic.main(["--quick", "--json", "--widths", "7", "--methods", "gradient"])
+    assert {row["features"] for row in json.loads(capsys.readouterr().out)} == {7}
+    assert synthetic.Size(widths=(7,)).traced == 7
+    assert synthetic.Size().traced == 500
+
+
 def test_what_is_given_to_moses(tmp_path: Path) -> None:
     benchmark = load("mert")
     pool = benchmark.make_pool(3, 2, 4)
