@@ -190,6 +190,7 @@ def translate(
         model or str(moses_ini), weights=weights, features=features, glossary=glossary,
         glossary_weight=glossary_weight, trust=trust, note=messages.note, **threaded, **search,
     )  # fmt: skip
+    loaded.warn = messages.warning
     decoder, plain = loaded.decoder, not (tokenized or target)
     asker = loaded.asker(not plain)
     tally = _tally(asker, glossary_report)
@@ -213,13 +214,12 @@ def translate(
             bool(unknown), tally is not None, source,
         )  # fmt: skip
         with kept:
-            translate_shards(
-                engine_of(threaded.get("threads"), engine_name), setup, given_lines(source, jsonl), done, kept
-            )
+            items = _heeded(loaded, asker, given_lines(source, jsonl))
+            translate_shards(engine_of(threaded.get("threads"), engine_name), setup, items, done, kept)
             setup.writer(asker, unknown, tally).finish(kept, output, align_out)
         _close(tally, glossary_report)
         return
-    asked = requests(asker, source, islice(given_lines(source, jsonl), done, None), done + 1)
+    asked = requests(asker, source, islice(_heeded(loaded, asker, given_lines(source, jsonl)), done, None), done + 1)
     if forest_out is not None:
         _forests(decoder, asked, forest_out)
         return
@@ -256,6 +256,16 @@ def _check_engine(name: str, others: dict[str, Any], files: bool) -> None:
         raise click.UsageError(
             f"--engine {name} translates a file, which it can take up again: name --input and --output"
         )
+
+
+def _heeded(
+    loaded: Translator, asker: Asker, items: Iterable[tuple[str, Constraints | None]]
+) -> Iterator[tuple[str, Constraints | None]]:
+    """The lines; the first ones are looked at for signs that the model wants them prepared."""
+    for line, constraints in items:
+        if not (asker.tokenized or asker.markup):
+            loaded.heed(line)
+        yield line, constraints
 
 
 def _close(tally: Tally | None, report: str | None) -> None:
