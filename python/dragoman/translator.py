@@ -295,7 +295,8 @@ class Translator:
         `constraints` (given translations, walls, zones) count characters of plain text, words of tokenised text.
         """
         asker = self.asker(tokenized, glossary)
-        if isinstance(_text(text), str):
+        _check_text(text)
+        if isinstance(text, str):
             line = asker.ask(self._heeded(text, asker), constraints)
             return self._translation(self._listed(line, 1, features=False), 0, line, asker)
         if constraints is not None:
@@ -318,7 +319,8 @@ class Translator:
         if size < 1:
             raise OptionError(f"expected a list of at least 1 translation, found {size}")
         asker = self.asker(tokenized, glossary)
-        if isinstance(_text(text), str):
+        _check_text(text)
+        if isinstance(text, str):
             line = asker.ask(self._heeded(text, asker))
             found = self._listed(line, size, features=True)
             return [self._translation(found, row, line, asker, listed=row > 0) for row in range(found.size)]
@@ -436,8 +438,8 @@ class Translator:
         if unknown[best] < unknown[""]:
             self._unseen = 0
             self.warn(
-                f"{self.model.folder}: {unknown['']} words are unknown as they are written, {unknown[best]} if the text "
-                f"is {best}: this model takes text as it is; prepare it as its training text was"
+                f"{self.model.folder}: {unknown['']} words are unknown as they are written, {unknown[best]} if the "
+                f"text is {best}: this model takes text as it is; prepare it as its training text was"
             )
 
     def _unknown(self, line: str) -> int:
@@ -505,11 +507,10 @@ def _warn(text: str) -> None:
     warnings.warn(text, stacklevel=5)
 
 
-def _text(text: Any) -> Any:
-    """A line or lines, or an error at once: a generator would tell only when it is read."""
+def _check_text(text: object) -> None:
+    """Refuses what is neither a line nor lines at once: a generator would tell only when it is read."""
     if isinstance(text, (bytes, bytearray)) or not isinstance(text, Iterable):
         raise OptionError(f"expected a line of text, or lines, found {type(text).__name__}")
-    return text
 
 
 def _one(text: str) -> str:

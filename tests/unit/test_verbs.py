@@ -200,9 +200,10 @@ def test_wrong_calls_of_a_model(model: Path) -> None:
     for call in (lambda: loaded.score(1, "a"), lambda: list(loaded.translate([1]))):  # type: ignore[arg-type, list-item]
         with pytest.raises(OptionError, match="expected a line of text, found int"):
             call()
-    for call in (lambda: loaded.translate(None), lambda: loaded.nbest(b"der hund")):  # type: ignore[call-overload]
-        with pytest.raises(OptionError, match="expected a line of text, or lines, found (NoneType|bytes)"):
-            call()
+    with pytest.raises(OptionError, match="expected a line of text, or lines, found NoneType"):
+        loaded.translate(_wrong(None))
+    with pytest.raises(OptionError, match="expected a line of text, or lines, found bytes"):
+        loaded.nbest(_wrong(b"der hund"))
     with pytest.raises(OptionError, match="did you mean pop_limit"):
         dragoman.load(model, pop_limt=3)
 
