@@ -84,7 +84,7 @@ def _print_sentences(found: list[tuple[str, Any]], as_json: bool) -> None:
     "--train-text", multiple=True, metavar="FILE...",
     help="With --analyse or --report: the training text in the language of the references, to tell rare words.",
 )  # fmt: skip
-@tokenized_option("With --analyse or --report: texts are tokenised, words are what stands between blanks.")
+@tokenized_option("With --analyse or --report: texts are tokenised, words stand between spaces.")
 @as_json
 def compare(
     systems: tuple[str, ...],
