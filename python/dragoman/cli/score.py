@@ -91,7 +91,7 @@ def _print_sentences(found: list[tuple[str, Any]], as_json: bool) -> None:
     help="The training text in the language of the source, to tell unknown words.",
 )  # fmt: skip
 @glossary_option("Terms, for filters.")
-@tokenized_option("For words in filters, analyses and reports: texts are tokenised, words stand between blanks.")
+@tokenized_option("For words in filters, analyses and reports: texts are tokenised, words stand between spaces.")
 @as_json
 def compare(
     systems: tuple[str, ...],

@@ -96,7 +96,7 @@ def batches(documents: Sequence[I64], order: I64, chains: int, size: int) -> lis
 
 
 class _Begun(NamedTuple):
-    """What all chains of an epoch are told."""
+    """What all chains of an epoch need."""
 
     weights: Weights
     start: Weights
@@ -162,7 +162,7 @@ class ChainEpochs:
             self.text = engine.share(text)
 
     def begin(self, start: F64) -> State:
-        """The state before the first epoch. Features of whole texts start where they are told to."""
+        """The state before the first epoch. Features of whole texts start at the weights that were given."""
         if not self.tuner.text_features:
             return State(start)
         names = self._text_names()
