@@ -243,6 +243,7 @@ function curves() {
 }
 
 // -- weights
+const weight = (x) => (Math.abs(x) < 1e5 ? x.toFixed(4) : x.toExponential(3));
 function weights() {
   const names = Object.keys(D.weights), a = D.weights[names[+$("w-a").value]], b = $("w-b").value === "" ? null : D.weights[names[+$("w-b").value]];
   const set = $("w-set").value, wanted = $("w-search").value.trim().toLowerCase(), other = new Map(b ? b.top : []), own = new Map(a.top);
@@ -255,7 +256,7 @@ function weights() {
   view.wpage = Math.min(Math.max(view.wpage, 0), pages - 1);
   const largest = Math.max(...rows.map((r) => Math.abs(r.x)), 1e-9);
   const head = [["name", "name"], [names[+$("w-a").value], "first"], ["", "size"], ...(b ? [[names[+$("w-b").value], "second"], ["change", "change"]] : [])];
-  const cells = (r) => [el("td", { class: "name" }, decodeURIComponent(r.n.replace(/%(?![0-9A-Fa-f]{2})/g, "%25"))), el("td", {}, r.x.toFixed(4)), el("td", { class: "name" }, el("span", { class: r.x < 0 ? "bar minus" : "bar", style: `width:${(Math.abs(r.x) / largest) * 80}px` })), ...(b ? [el("td", {}, r.y.toFixed(4)), el("td", {}, (r.x - r.y).toFixed(4))] : [])];
+  const cells = (r) => [el("td", { class: "name" }, decodeURIComponent(r.n.replace(/%(?![0-9A-Fa-f]{2})/g, "%25"))), el("td", {}, weight(r.x)), el("td", { class: "name" }, el("span", { class: r.x < 0 ? "bar minus" : "bar", style: `width:${(Math.abs(r.x) / largest) * 80}px` })), ...(b ? [el("td", {}, weight(r.y)), el("td", {}, weight(r.x - r.y))] : [])];
   $("w-table").replaceChildren(el("thead", {}, el("tr", {}, ...head.map(([title, k]) => { const th = el("th", {}, title); th.style.cursor = "pointer"; th.onclick = () => { weights.by = k; weights(); }; return th; }))), el("tbody", {}, ...rows.slice(view.wpage * size, view.wpage * size + size).map((r) => el("tr", {}, ...cells(r)))));
   $("w-note").textContent = `${a.count.toLocaleString("en")} weights are not zero (${Object.entries(a.sets).map(([k, v]) => `${k} ${v.toLocaleString("en")}`).join(", ")}); the ${a.top.length.toLocaleString("en")} largest are here.`;
   $("w-where").textContent = `${rows.length} weights, page ${view.wpage + 1} of ${pages}`;
