@@ -246,7 +246,7 @@ def test_rules_carry_the_most_frequent_tags_of_their_first_and_last_word(tmp_pat
     (tmp_path / "e").write_text("".join(" ".join(p.target) + "\n" for p in bitext))
     (tmp_path / "a").write_text("".join(" ".join(f"{i}-{j}" for i, j in p.links) + "\n" for p in bitext))
     (tmp_path / "t").write_text("".join(" ".join(tags) + "\n" for tags in tagged))
-    files = [tmp_path / name for name in "fea"]
+    files = tmp_path / "f", tmp_path / "e", tmp_path / "a"
     report = rules.extract(*files, tmp_path / "out", max_phrase_length=3, rule_tags=str(tmp_path / "t"), memory=memory)
     names = (tmp_path / "out.tags").read_text().splitlines()
     assert sorted(names) == ["N", "V", "of_"]

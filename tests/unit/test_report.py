@@ -295,7 +295,7 @@ def test_a_large_report_is_small_and_opens_at_once(browser: Any, data: Path, tmp
     path = tmp_path / "large.html"
     path.write_text(page(content), encoding="utf-8")
     size = path.stat().st_size
-    times = []
+    times: list[float] = []
     while not times or (min(times) >= 3 and len(times) < 5):  # other work on the machine may slow some of them
         opened = Opened(browser, path)
         times.append(opened.seconds)

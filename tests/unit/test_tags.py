@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -107,7 +108,7 @@ def test_tags_that_rules_carry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         return [known.get(word) or after[words[at - 1]] for at, word in enumerate(words)]
 
     monkeypatch.setitem(registry.TABLE["tagger"], "mine", lambda: by_neighbour)
-    options = {"alignments": str(tmp_path / "links"), "classes": (), "order": 2}
+    options: dict[str, Any] = {"alignments": str(tmp_path / "links"), "classes": (), "order": 2}
     sides = str(tmp_path / "train.de"), str(tmp_path / "train.en")
     training.train(*sides, tmp_path / "model", rule_tagger="mine", **options)
     assert (tmp_path / "model" / "rules.tags").read_text().split() == ["DT", "NN", "PRP", "VBP"]

@@ -131,7 +131,8 @@ def compare(
         raise click.UsageError("two systems have the same name; give them as name=file")
     if train_text and not (analyse or report):
         raise click.UsageError("--train-text goes with --analyse or --report")
-    selection, lines, texts = Selection(**only), _references(refs), dict[str, Any](groups)
+    selection, texts = Selection(**only), dict[str, Any](groups)
+    lines: Any = _references(refs)
     source: Any = src
     if selection != Selection():
         left = select(
