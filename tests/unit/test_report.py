@@ -223,6 +223,19 @@ def test_the_page_can_be_explored(browser: Any, written: tuple[Path, Content]) -
     assert not opened.errors and not opened.requests
 
 
+def test_nothing_is_missing_on_paper(browser: Any, written: tuple[Path, Content]) -> None:
+    """Sections that nobody scrolled to are drawn, too; plots can be had as SVG."""
+    opened = Opened(browser, written[0])
+    for name in ("#curve-plot .scatterlayer .trace", "#p-difficulty .bars .point", "#w-table tbody tr", ".sentence mark"):
+        opened.page.wait_for_selector(name, state="attached")
+    assert opened.page.evaluate("scrollY") == 0
+    svg = opened.page.evaluate("Plotly.toImage('curve-plot', {format: 'svg'})")
+    assert svg.startswith("data:image/svg+xml") and len(svg) > 1000
+    opened.page.emulate_media(media="print")
+    assert not opened.page.locator(".controls").first.is_visible()
+    assert not opened.errors and not opened.requests
+
+
 def test_curves_have_bars_from_the_prediction_to_the_oracle(browser: Any, tmp_path: Path) -> None:
     runs = [
         [{"step": n, "score": 20.0 + r, "oracle": 23.0, "prediction": 19.0 + 2 * r} for n in range(3)] for r in (0, 1)

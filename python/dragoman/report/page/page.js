@@ -276,7 +276,14 @@ function sortable(table) {
 function renew() { view.rows = filtered(); view.page = 0; compare(); sentences(); }
 function when(id, what, call) { if ($(id)) $(id).addEventListener(what, call); }
 function later(call) { let timer = 0; return () => { clearTimeout(timer); timer = setTimeout(call, 200); }; }
-function seen(id, call) { if (!$(id)) return; const o = new IntersectionObserver((found) => { if (found.some((f) => f.isIntersecting)) { o.disconnect(); call(); } }, { rootMargin: "400px" }); o.observe($(id)); }
+const waiting = new Map();
+function seen(id, call) {  // when somebody gets there, or has time: a page may be printed without being looked at
+  if (!$(id)) return;
+  const o = new IntersectionObserver((found) => { if (found.some((f) => f.isIntersecting)) go(); }, { rootMargin: "400px" });
+  const go = () => { if (waiting.delete(id)) { o.disconnect(); call(); } };
+  waiting.set(id, go);
+  o.observe($(id));
+}
 
 async function begin() {
   document.querySelectorAll("table.sortable").forEach(sortable);
@@ -315,5 +322,6 @@ async function begin() {
     weights();
   });
   document.body.dataset.ready = "yes";
+  setTimeout(() => [...waiting.values()].forEach((go) => go()), 3000);
 }
 begin();
