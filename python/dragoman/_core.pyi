@@ -768,7 +768,9 @@ def rules_extract(
     scores: str,
     filter: list[str],
     longest: int,
+    tags: tuple[str, str] | None,
     models: list[str],
+    share: float,
     moses_next: bool,
     smoothing: str,
     alpha: float | None,
@@ -827,6 +829,7 @@ def maxent_train(
     alpha: float,
     seed: int,
     templates: Sequence[str],
+    words: tuple[Sequence[str], Sequence[str]] | None,
 ) -> tuple[
     int,
     int,
