@@ -226,7 +226,12 @@ def test_the_page_can_be_explored(browser: Any, written: tuple[Path, Content]) -
 def test_nothing_is_missing_on_paper(browser: Any, written: tuple[Path, Content]) -> None:
     """Sections that nobody scrolled to are drawn, too; plots can be had as SVG."""
     opened = Opened(browser, written[0])
-    for name in ("#curve-plot .scatterlayer .trace", "#p-difficulty .bars .point", "#w-table tbody tr", ".sentence mark"):
+    for name in (
+        "#curve-plot .scatterlayer .trace",
+        "#p-difficulty .bars .point",
+        "#w-table tbody tr",
+        ".sentence mark",
+    ):
         opened.page.wait_for_selector(name, state="attached")
     assert opened.page.evaluate("scrollY") == 0
     svg = opened.page.evaluate("Plotly.toImage('curve-plot', {format: 'svg'})")
