@@ -104,11 +104,11 @@ def filtered(tmp_path: Path) -> dict[str, list[str]]:
 @pytest.mark.parametrize(
     ("options", "test"),
     [
-        (["--least-words", "5", "--most-words", "9"], lambda _i, s: 5 <= len(s) <= 9),
+        (["--min-words", "5", "--max-words", "9"], lambda _i, s: 5 <= len(s) <= 9),
         (["--containing", "Gnu"], lambda _i, s: "GNU" in s),
         (["--unknown-words", "some"], lambda _i, s: {"GNU", "DOG"} & set(s)),
         (["--unknown-words", "none"], lambda _i, s: not {"GNU", "DOG"} & set(s)),
-        (["--terms", "some", "--least-words", "4"], lambda _i, s: {"GNU", "DOG"} & set(s) and len(s) >= 4),
+        (["--terms", "some", "--min-words", "4"], lambda _i, s: {"GNU", "DOG"} & set(s) and len(s) >= 4),
         (["--drop-duplicates"], lambda i, _s: i != 7),
     ],
 )

@@ -114,7 +114,7 @@ def compare(
     dragoman compare base.en new.en --refs ref.en
     dragoman compare mert='mert.run?.en' mira=mira.run1.en,mira.run2.en,mira.run3.en --refs ref.en
     dragoman compare base.en new.en --refs ref.en --train-text train.en --analyse
-    dragoman compare base.en new.en --refs ref.en --least-words 20 --analyse
+    dragoman compare base.en new.en --refs ref.en --min-words 20 --analyse
     dragoman compare base.en new.en --refs ref.en --src test.de --report page.html
 
     The p-value says how often chance alone would give a difference at least as large. A system that was tuned
@@ -122,7 +122,7 @@ def compare(
     table shows the mean with its standard deviation over runs (s_opt), next to the one over sentences (s_sel). A
     baseline with one output is held fixed beside systems with several runs.
 
-    Filters (--least-words, --most-words, --containing, --unknown-words, --terms, --drop-duplicates) leave some of
+    Filters (--min-words, --max-words, --containing, --unknown-words, --terms, --drop-duplicates) leave some of
     the sentences; scores, p and all else are of these.
     """
     _need_outputs(systems, 2, "dragoman compare base.en new.en --refs ref.en")

@@ -22,8 +22,8 @@ __all__ = ["Selected", "Selection", "select"]
 class Selection:
     """Which sentences are looked at."""
 
-    least_words: int = option(0, help="Only sentences whose reference has so many words.", min=0)
-    most_words: int = option(0, help="Only sentences whose reference has no more words than that; 0: any.", min=0)
+    min_words: int = option(0, help="Only sentences whose reference has so many words.", min=0)
+    max_words: int = option(0, help="Only sentences whose reference has no more words than that; 0: any.", min=0)
     containing: str = option(
         "", help="Only sentences whose source or reference has this text, in capitals or not.", metavar="TEXT"
     )
@@ -87,12 +87,12 @@ def _rows(
     tokenized: bool,
 ) -> list[int]:
     if selection.unknown_words != "any" and (source is None or not training):
-        raise OptionError("unknown words are told by the source and the training text in its language: name both")
+        raise OptionError("unknown words need the source and the training text in its language: name both")
     if selection.terms != "any" and (source is None or glossary is None):
-        raise OptionError("terms are told by the source and a glossary: name both")
+        raise OptionError("terms need the source and a glossary: name both")
     first = [line[0] for line in lines]
     lengths = breakdown.Words(tokenized).lengths(first)
-    taken = (lengths >= selection.least_words) & (lengths <= (selection.most_words or np.inf))
+    taken = (lengths >= selection.min_words) & (lengths <= (selection.max_words or np.inf))
     keys = source or first
     if selection.containing:
         text = selection.containing.lower()
