@@ -230,7 +230,7 @@ class _Maker:
         return tables, [*self.parts, *parts]
 
     def _import(self, line: int, name: str, path: Path, reordering: Mapping[str, Path]) -> list[str]:
-        """Writes a table; gives the names of its scores, which are those of their weights. cdec's have names already."""
+        """Writes a table; gives the names of its scores, and of their weights. Those of cdec have names already."""
         values, file = self.ini.weights[name], self.out / f"{name}.rules"
         columns = [f"{name}[{i}]" for i in range(len(values))]
         if rules_form(os.fspath(path)) != "cdec":
