@@ -511,7 +511,7 @@ class _Run:
                 self.work / _LINKS,
                 self.work / out,
                 o.grammar,
-                filter=tuple(map(str, self._ready(o.grammar.filter, 0))),
+                filter=tuple(map(str, self._filters())),
                 max_words=self._most_words,
                 smoothing=o.rules.smoothing,
                 top=o.rules.top,
@@ -578,6 +578,17 @@ class _Run:
         name = _learnt("compounds", 0)
         o.splitter([(word, count) for word, count in counts if known.lookup(word)]).save(self.work / name)
         return [name]
+
+    def _filters(self) -> list[Path]:
+        """The texts of `filter`, and again with compounds split that the bitext lacks: their parts need rules, too."""
+        ready = self._ready(self.options.grammar.filter, 0)
+        if not ready or self.options.corpus.compounds != "unknown":
+            return ready
+        splitter = self.options.corpus.splitter(Compounds.count([self._sides[0]]))
+        split = [self.work / f"split.{number}" for number in range(len(ready))]
+        for path, out in zip(ready, split, strict=True):
+            splitter.apply_file(path, out)
+        return ready + split
 
     def _ready(self, files: Sequence[str], side: int) -> list[Path]:
         """Texts besides the bitext, prepared as that was; those that were prepared before stay as they are."""

@@ -23,10 +23,8 @@ from dragoman.types import F64, I64, Chains, Metric, Names, Weights
 if TYPE_CHECKING:
     from dragoman.tuning.tuners.samplerank import SampleRank
 
-__all__ = ["TEXT", "ChainEpochs", "Pace", "Ranked", "Ranker", "batches", "documents_of", "metric_of"]
+__all__ = ["ChainEpochs", "Pace", "Ranked", "Ranker", "batches", "documents_of", "metric_of"]
 
-TEXT = "text:"
-"""What the names of features of whole texts begin with: only a sampler asks for them."""
 RIDGE = 0.03
 """Share of a feature's own information that is added to it: what features do not tell apart does not blow up."""
 FADE = 0.5
