@@ -23,8 +23,6 @@ from tests.unit.test_engines_everywhere import problem
 from dragoman.engine import Ray, Serial
 from dragoman.tuning import Online, tune
 
-pytestmark = pytest.mark.long  # a new worker takes seconds on an idle machine, and a minute on a busy one
-
 DEADLINE = 2.0
 TUNER = Online(batch=2, rate=0.1, l1=0.001)
 
