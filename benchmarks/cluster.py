@@ -13,6 +13,7 @@ import json
 import pickle
 import random
 import statistics
+import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -227,6 +228,7 @@ def main() -> None:
                     times["translation"] = translation(model, read("train.de", given.lines), engines, given.repeats)
                 for name, each in times.items():
                     found[name] = {**each, "overhead": round(each["ray"] / each["threads"] - 1, 3)}
+                    note(found)
         if "arrival" in only:
             arrival = replace(TUNER, arrival=True)
             seconds_of: dict[str, Any] = {
@@ -245,6 +247,11 @@ def main() -> None:
             good = [row["workers"] for row in rows if row["efficiency"] >= 0.8]
             found["knee"] = f"efficiency of 80 % up to {max(good, default=0):.0f} workers"
     print(json.dumps(found, indent=1))
+
+
+def note(found: dict[str, Any]) -> None:
+    """What has been found so far, on standard error: later parts take minutes."""
+    print(json.dumps(found), file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

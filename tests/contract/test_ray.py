@@ -211,5 +211,5 @@ def test_a_model_trained_on_two_nodes(two_nodes: Ray, tmp_path: Path) -> None:
         "classes": (),
     }
     for name, engine in (("here", None), ("there", two_nodes)):
-        train(*pair, tmp_path / name, engine=engine, languages=("de", "en"), **quick)
+        train(*pair, tmp_path / name, engine=engine, languages=("de", "en"), say=lambda _level, _text: None, **quick)
     assert content(tmp_path / "here") == content(tmp_path / "there")

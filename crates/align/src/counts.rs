@@ -26,44 +26,78 @@ pub struct Counts {
 /// One shard as a sampler sees it: the given side, the made side, and the link of each made token.
 pub type Part<'a> = (&'a Side, &'a Side, &'a [u16]);
 
+/// What one shard adds.
+struct Share {
+    counts: Counts,
+    jumps: Jumps,
+    /// Made and given type of each link.
+    keys: Vec<u64>,
+}
+
+impl Share {
+    fn empty(given: usize, made: usize, longest: usize) -> Self {
+        let counts = Counts { totals: vec![0; given], nulls: vec![0; made], ..Counts::default() };
+        Self { counts, jumps: Jumps::new(longest), keys: Vec::new() }
+    }
+
+    fn of((given, made, links): Part<'_>, level: Level, longest: usize) -> Self {
+        let mut share = Self::empty(given.types, made.types, longest);
+        let Self { counts, jumps, keys } = &mut share;
+        if level == Level::Fertility {
+            counts.fertilities.resize(given.types * FERTILITIES, 0);
+        }
+        let mut phi = Vec::new();
+        for s in 0..given.len() {
+            let (words, links) = (given.sentence(s), &links[made.starts[s]..made.starts[s + 1]]);
+            phi.clear();
+            phi.resize(words.len(), 0);
+            let mut from = -1;
+            for (&f, &link) in made.sentence(s).iter().zip(links) {
+                if link == NONE {
+                    counts.nulls[f as usize] += 1;
+                    continue;
+                }
+                let e = words[usize::from(link)];
+                counts.totals[e as usize] += 1;
+                keys.push(u64::from(f) << 32 | u64::from(e));
+                phi[usize::from(link)] += 1;
+                jumps.count(from, link as isize);
+                from = link as isize;
+            }
+            if from >= 0 {
+                jumps.count(from, words.len() as isize);
+            }
+            if level == Level::Fertility {
+                for (&e, &phi) in words.iter().zip(&phi) {
+                    counts.fertilities[e as usize * FERTILITIES + fertility_at(phi)] += 1;
+                }
+            }
+        }
+        share
+    }
+
+    fn plus(mut self, other: Self) -> Self {
+        let (own, more) = (&mut self.counts, other.counts);
+        for (own, more) in [
+            (&mut own.totals, more.totals),
+            (&mut own.fertilities, more.fertilities),
+            (&mut own.nulls, more.nulls),
+        ] {
+            own.iter_mut().zip(more).for_each(|(sum, n)| *sum += n);
+        }
+        self.jumps.add(&other.jumps);
+        self.keys.extend(other.keys);
+        self
+    }
+}
+
 impl Counts {
     /// Counts the links of all shards for a sweep of this model; `jump` is the prior of jumps in sentences of up to
     /// `longest` words, or none before the first sweep, when all are alike.
     pub fn of(parts: &[Part<'_>], level: Level, longest: usize, jump: Option<f32>) -> Self {
-        let (given, made) = parts.first().map_or((0, 0), |(given, made, _)| (given.types, made.types));
-        let mut counts = Self { totals: vec![0; given], nulls: vec![0; made], ..Self::default() };
-        if level == Level::Fertility {
-            counts.fertilities.resize(given * FERTILITIES, 0);
-        }
-        let (mut jumps, mut keys, mut phi) = (Jumps::new(longest), Vec::new(), Vec::new());
-        for &(given, made, links) in parts {
-            for s in 0..given.len() {
-                let (words, links) = (given.sentence(s), &links[made.starts[s]..made.starts[s + 1]]);
-                phi.clear();
-                phi.resize(words.len(), 0);
-                let mut from = -1;
-                for (&f, &link) in made.sentence(s).iter().zip(links) {
-                    if link == NONE {
-                        counts.nulls[f as usize] += 1;
-                        continue;
-                    }
-                    let e = words[usize::from(link)];
-                    counts.totals[e as usize] += 1;
-                    keys.push(u64::from(f) << 32 | u64::from(e));
-                    phi[usize::from(link)] += 1;
-                    jumps.count(from, link as isize);
-                    from = link as isize;
-                }
-                if from >= 0 {
-                    jumps.count(from, words.len() as isize);
-                }
-                if level == Level::Fertility {
-                    for (&e, &phi) in words.iter().zip(&phi) {
-                        counts.fertilities[e as usize * FERTILITIES + fertility_at(phi)] += 1;
-                    }
-                }
-            }
-        }
+        let count = |part: &Part<'_>| Share::of(*part, level, longest);
+        let all = parts.par_iter().map(count).reduce_with(Share::plus);
+        let Share { mut counts, mut jumps, mut keys } = all.unwrap_or_else(|| Share::empty(0, 0, longest));
         keys.par_sort_unstable();
         let runs = keys.chunk_by(|a, b| a == b);
         counts.pairs = runs.map(|run| [(run[0] >> 32) as u32, run[0] as u32, run.len() as u32]).collect();
