@@ -58,7 +58,9 @@ impl Chunk {
         let mut put = |number: u32| bytes.extend(number.to_le_bytes());
         put(self.pairs.len() as u32);
         for Pair { source, target, links } in &self.pairs {
-            [source, target, links].into_iter().for_each(|range| put(range.len() as u32));
+            for range in [source, target, links] {
+                put(range.len() as u32);
+            }
         }
         self.source.iter().chain(&self.target).for_each(|&word| put(word));
         self.links.iter().for_each(|&[i, j]| put(u32::from(i) << 16 | u32::from(j)));
