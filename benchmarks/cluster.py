@@ -221,13 +221,13 @@ def main() -> None:
             with Ray(workers=2) as ray, Threads(2) as threads:
                 found["start of Ray, s"] = round(time.monotonic() - began, 2)
                 engines: dict[str, Engine] = {"threads": threads, "ray": ray}
-                times = {}
-                if "epoch" in only:
-                    times["epoch"] = epochs(model, given.sentences, engines, given.repeats)
-                if "translation" in only:
-                    times["translation"] = translation(model, read("train.de", given.lines), engines, given.repeats)
-                for name, each in times.items():
-                    found[name] = {**each, "overhead": round(each["ray"] / each["threads"] - 1, 3)}
+                measures: dict[str, Callable[[], dict[str, Any]]] = {
+                    "epoch": lambda: epochs(model, given.sentences, engines, given.repeats),
+                    "translation": lambda: translation(model, read("train.de", given.lines), engines, given.repeats),
+                }
+                for name in [name for name in measures if name in only]:
+                    times = measures[name]()
+                    found[name] = {**times, "overhead": round(times["ray"] / times["threads"] - 1, 3)}
                     note(found)
         if "arrival" in only:
             arrival = replace(TUNER, arrival=True)
@@ -238,12 +238,15 @@ def main() -> None:
             }
             speed_up = round(seconds_of["1 threads"] / seconds_of["2 threads"], 2)
             found["arrival, epoch"] = {**seconds_of, "speed-up": speed_up}
+            note(found)
         if {"bytes", "scaling"} & set(only):
             found["bytes"], seconds, features, width = update_sizes(model, min(given.sentences, 200))
             found["batch, s"] = {"mean": round(statistics.mean(seconds), 3), "max": round(max(seconds), 3)}
         if "scaling" in only:
-            rows = [scaling(count, _Wait(seconds, features, width, 1), max(4 * count, 60)) for count in given.workers]
-            found["scaling"] = rows
+            rows = found["scaling"] = list[dict[str, float]]()
+            for count in given.workers:
+                rows.append(scaling(count, _Wait(seconds, features, width, 1), max(4 * count, 60)))
+                note(found)
             good = [row["workers"] for row in rows if row["efficiency"] >= 0.8]
             found["knee"] = f"efficiency of 80 % up to {max(good, default=0):.0f} workers"
     print(json.dumps(found, indent=1))

@@ -82,7 +82,9 @@ impl Counter {
             // What stands before every sentence need not travel.
             let own = &self.sentence[..self.sentence.len() + 1 - self.order];
             chunk.extend((own.len() as u32).to_le_bytes());
-            own.iter().for_each(|word| chunk.extend(word.to_le_bytes()));
+            for word in own {
+                chunk.extend(word.to_le_bytes());
+            }
         }
         Ok(true)
     }

@@ -71,7 +71,9 @@ impl Chunk {
         put(self.pairs.len() as u32);
         put(u32::from(!self.tags.is_empty()));
         for Pair { source, target, links, oriented } in &self.pairs {
-            [source, target, links].into_iter().for_each(|range| put(range.len() as u32));
+            for range in [source, target, links] {
+                put(range.len() as u32);
+            }
             put(u32::from(*oriented));
         }
         self.source.iter().chain(&self.target).chain(&self.tags).for_each(|&word| put(word));
