@@ -13,6 +13,7 @@ import json
 import pickle
 import random
 import statistics
+import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -53,12 +54,14 @@ def problem(model: Path, sentences: int, features: str | None) -> Problem:
     return Problem.of_source(source, [[line] for line in read("train.en", sentences)], Bleu(tokenize="none"))
 
 
-def epochs(model: Path, sentences: int, engines: dict[str, Engine], repeats: int) -> dict[str, Any]:
+def epochs(
+    model: Path, sentences: int, engines: dict[str, Engine], repeats: int, tuner: Online = TUNER
+) -> dict[str, Any]:
     """Seconds of an epoch of AdaGrad."""
     runs: dict[str, Callable[[], None]] = {}
     for name, engine in engines.items():
         text = problem(model, sentences, None)
-        session = StaleGradient(text, TUNER, engine, 1)
+        session = StaleGradient(text, tuner, engine, 1)
         first = session.begin(text.source.weights.align(text.names))  # type: ignore[attr-defined]
         session.step(first)  # the model is opened
         runs[name] = lambda session=session, first=first: session.step(first)  # type: ignore[misc]
@@ -207,30 +210,51 @@ def main() -> None:
     parser.add_argument("--lines", type=int, default=20_000, help="lines to translate")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--workers", type=int, nargs="*", default=[2, 8, 25, 50, 100, 200])
-    parser.add_argument("--only", choices=["overhead", "bytes", "scaling"], nargs="*")
+    parts = ["epoch", "arrival", "translation", "bytes", "scaling"]
+    parser.add_argument("--only", choices=parts, nargs="*")
     given = parser.parse_args()
-    only = given.only or ["overhead", "bytes", "scaling"]
+    only = given.only or parts
     found: dict[str, Any] = {}
     with model_of(given.model) as model:
-        if "overhead" in only:
+        if {"epoch", "translation"} & set(only):
             began = time.monotonic()
             with Ray(workers=2) as ray, Threads(2) as threads:
                 found["start of Ray, s"] = round(time.monotonic() - began, 2)
                 engines: dict[str, Engine] = {"threads": threads, "ray": ray}
-                for name, times in {
-                    "epoch": epochs(model, given.sentences, engines, given.repeats),
-                    "translation": translation(model, read("train.de", given.lines), engines, given.repeats),
-                }.items():
+                measures: dict[str, Callable[[], dict[str, Any]]] = {
+                    "epoch": lambda: epochs(model, given.sentences, engines, given.repeats),
+                    "translation": lambda: translation(model, read("train.de", given.lines), engines, given.repeats),
+                }
+                for name in [name for name in measures if name in only]:
+                    times = measures[name]()
                     found[name] = {**times, "overhead": round(times["ray"] / times["threads"] - 1, 3)}
+                    note(found)
+        if "arrival" in only:
+            arrival = replace(TUNER, arrival=True)
+            seconds_of: dict[str, Any] = {
+                f"{count} threads": epochs(model, given.sentences, {"": engine}, given.repeats, arrival)[""]
+                for count in (1, 2)
+                for engine in [Threads(count)]
+            }
+            speed_up = round(seconds_of["1 threads"] / seconds_of["2 threads"], 2)
+            found["arrival, epoch"] = {**seconds_of, "speed-up": speed_up}
+            note(found)
         if {"bytes", "scaling"} & set(only):
             found["bytes"], seconds, features, width = update_sizes(model, min(given.sentences, 200))
             found["batch, s"] = {"mean": round(statistics.mean(seconds), 3), "max": round(max(seconds), 3)}
         if "scaling" in only:
-            rows = [scaling(count, _Wait(seconds, features, width, 1), max(4 * count, 60)) for count in given.workers]
-            found["scaling"] = rows
+            rows = found["scaling"] = list[dict[str, float]]()
+            for count in given.workers:
+                rows.append(scaling(count, _Wait(seconds, features, width, 1), max(4 * count, 60)))
+                note(found)
             good = [row["workers"] for row in rows if row["efficiency"] >= 0.8]
             found["knee"] = f"efficiency of 80 % up to {max(good, default=0):.0f} workers"
     print(json.dumps(found, indent=1))
+
+
+def note(found: dict[str, Any]) -> None:
+    """What has been found so far, on standard error: later parts take minutes."""
+    print(json.dumps(found), file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

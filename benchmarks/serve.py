@@ -8,7 +8,7 @@ text, in turn: the ratio of lines per processor second, and per second. `overloa
 server can answer, at set times, for `--seconds`: answers by status, how many of those that were let in came after
 their deadline, memory before and after. `shared` are bytes of a decoder's own for one and for two processes, and what
 sharing the language model costs in processor time. Clients are processes of their own on the same machine: its cores
-are shared with them.
+are shared with them. `--only captions cost` runs some of these parts.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -279,46 +279,70 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=60.0, help="of overload")
     parser.add_argument("--each", type=float, default=8.0, help="seconds for each number of clients")
     parser.add_argument("--repeat", type=int, default=3)
+    parser.add_argument("--only", nargs="*", choices=PARTS, default=list(PARTS), help="some of the parts")
     options: argparse.Namespace = parser.parse_args()
     lines = _multi30k.read("test_2016_flickr.de", options.sentences)
     with _multi30k.model_of(options.model) as model:
         report: dict[str, Any] = {"load_average": os.getloadavg()[0]}
-        with serving(model) as server:
-            port = server.url.port
-            report["start"] = {"seconds": round(server.first, 2), "cpu_seconds": round(server.first_cpu, 2)}
-            _away("batches_of", port, lines[:200], 20, 2)
-            report["captions"] = {str(n): _away("clients_of", port, lines, n, options.each) for n in (1, 8, 64, 512)}
-            best = max(row["a_second"] for row in report["captions"].values())
-            report["cost"] = _cost(model, server, lines)
-            before = server.memory()
-            report["overload"] = _away("overload_of", port, lines, 10 * best, options.seconds)
-            report["overload"]["late_by_the_server"] = server.late()
-            time.sleep(PAUSE)
-            middle = server.memory()
-            again = _away("overload_of", port, lines, 10 * best, options.seconds / 4)
-            after = server.memory()
-            megabytes = [[round(part / 1e6, 1) for part in row] for row in (before, middle, after)]
-            report["overload"] |= {"megabytes": megabytes, "again": again["answers"]}
-            report["answers_after"] = _away("clients_of", port, lines, 1, 1.0)["requests"] > 0
-        with serving(model, "--deadline", "120") as server:  # throughput, whatever else the machine does
-            _away("batches_of", server.url.port, lines[:200], 20, 2)
-            report["batches"] = _ratios(model, server, lines * 2, options.repeat)
-        report["shared"] = {"cpu_ratio": sharing(model, lines[:200], options.repeat)}
-        for workers in ("1", "2"):
-            with serving(model, "--workers", workers, "--threads", "2") as server:
-                _away("batches_of", server.url.port, lines[:200], 10, 4)
-                report["shared"][f"megabytes_{workers}"] = [round(part / 1e6, 1) for part in server.memory()]
+        for part in options.only:
+            report[part] = PARTS[part](model, lines, options)
+            print(f"{part}: done", file=sys.stderr)
     print(json.dumps(report, indent=1))
 
 
-def _cost(model: Path, server: Server, lines: list[str]) -> dict[str, float]:
+@contextmanager
+def _warm(model: Path, lines: list[str], *options: str) -> Iterator[Server]:
+    """A server that has translated some lines."""
+    with serving(model, *options) as server:
+        _away("batches_of", server.url.port, lines[:200], 20, 2)
+        yield server
+
+
+def _start(model: Path, lines: list[str], options: argparse.Namespace) -> dict[str, float]:  # noqa: ARG001
+    """From the command to the first byte."""
+    rows = []
+    for _ in range(options.repeat):
+        with serving(model) as server:
+            rows.append((server.first, server.first_cpu))
+    seconds, cpu = (statistics.median(column) for column in zip(*rows, strict=True))
+    return {"seconds": round(seconds, 2), "slowest": round(max(rows)[0], 2), "cpu_seconds": round(cpu, 2)}
+
+
+def _captions(model: Path, lines: list[str], options: argparse.Namespace) -> dict[str, Any]:
+    """Single captions."""
+    with _warm(model, lines) as server:
+        return {str(n): _away("clients_of", server.url.port, lines, n, options.each) for n in CLIENTS}
+
+
+def _overload(model: Path, lines: list[str], options: argparse.Namespace) -> dict[str, Any]:
+    """Ten times what the server can answer."""
+    with _warm(model, lines) as server:
+        port = server.url.port
+        best = _away("clients_of", port, lines, 64, options.each)["a_second"]
+        before = server.memory()
+        report = {"best": best, **_away("overload_of", port, lines, 10 * best, options.seconds)}
+        report["late_by_the_server"] = server.late()
+        time.sleep(PAUSE)
+        middle = server.memory()
+        again = _away("overload_of", port, lines, 10 * best, options.seconds / 4)
+        megabytes = [[round(part / 1e6, 1) for part in row] for row in (before, middle, server.memory())]
+        report |= {"megabytes": megabytes, "again": again["answers"]}
+        return {**report, "answers_after": _away("clients_of", port, lines, 1, 1.0)["requests"] > 0}
+
+
+def _cost(model: Path, lines: list[str], options: argparse.Namespace) -> dict[str, Any]:
     """Processor time of single captions, beside that of the same lines in the decoder alone."""
     decoder = Decoder(model, threads=1)
     decoder.translate(lines[:50])
+    with _warm(model, lines) as server:
+        return _costs(decoder, server, lines, options.each)
+
+
+def _costs(decoder: Decoder, server: Server, lines: list[str], seconds: float) -> dict[str, Any]:
     rows = {}
     for clients in (1, 64):
         before = server.seconds()
-        asked = _away("clients_of", server.url.port, lines, clients, 6.0)["requests"]
+        asked = _away("clients_of", server.url.port, lines, clients, seconds)["requests"]
         each = (server.seconds() - before) / asked
         some = (lines * (asked // len(lines) + 1))[:asked]
         began = time.process_time()
@@ -328,19 +352,37 @@ def _cost(model: Path, server: Server, lines: list[str]) -> dict[str, float]:
             "request_ms": round(each * 1e3, 3), "decoding_ms": round(alone * 1e3, 3),
             "beyond_ms": round((each - alone) * 1e3, 3),
         }  # fmt: skip
-    return rows  # type: ignore[return-value]
+    return rows
 
 
-def _ratios(model: Path, server: Server, lines: list[str], repeat: int) -> dict[str, Any]:
+def _batches_against(model: Path, lines: list[str], options: argparse.Namespace) -> dict[str, Any]:
     """Requests of 100 lines against the command line, in turn."""
-    walls, times = [], []
-    for _ in range(repeat):
-        wall, cpu = command_line(model, lines)
-        before = server.seconds()
-        own = _away("batches_of", server.url.port, lines, 100, 6)
-        walls.append(wall / own)
-        times.append(cpu / (server.seconds() - before))
+    walls, times, lines = [], [], lines * 2
+    with _warm(model, lines, "--deadline", "120") as server:  # throughput, whatever else the machine does
+        for _ in range(options.repeat):
+            wall, cpu = command_line(model, lines)
+            before = server.seconds()
+            own = _away("batches_of", server.url.port, lines, 100, 6)
+            walls.append(wall / own)
+            times.append(cpu / (server.seconds() - before))
     return {"wall_ratio": round(statistics.median(walls), 3), "cpu_ratio": round(statistics.median(times), 3)}
+
+
+def _shared(model: Path, lines: list[str], options: argparse.Namespace) -> dict[str, Any]:
+    """What sharing the language model costs, and what it saves."""
+    report: dict[str, Any] = {"cpu_ratio": sharing(model, lines[:200], options.repeat)}
+    for workers in ("1", "2"):
+        with serving(model, "--workers", workers, "--threads", "2") as server:
+            _away("batches_of", server.url.port, lines[:200], 10, 4)
+            report[f"megabytes_{workers}"] = [round(part / 1e6, 1) for part in server.memory()]
+    return report
+
+
+CLIENTS = (1, 8, 64, 512)
+PARTS: dict[str, Callable[[Path, list[str], argparse.Namespace], dict[str, Any]]] = {
+    "start": _start, "captions": _captions, "cost": _cost, "batches": _batches_against, "overload": _overload,
+    "shared": _shared,
+}  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ os.environ.setdefault("RAY_AUTH_TOKEN", "0" * 64)
 os.environ.setdefault("RAY_gcs_server_request_timeout_seconds", "300")  # a busy machine is slow to begin
 os.environ.setdefault("RAY_raylet_start_wait_time_s", "300")
 os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+os.environ.setdefault("RAY_worker_niceness", "0")  # else workers get next to nothing of a busy machine
 
 STORE = 80 << 20
 """Bytes of the object store of a node: the least that Ray takes."""

@@ -7,6 +7,7 @@ import re
 import signal
 import subprocess
 import sys
+import time
 import urllib.error
 import urllib.request
 from dataclasses import dataclass
@@ -33,13 +34,26 @@ _PAIRS = [
 ]
 
 
+_HEBREW = dict(
+    pair.split(":")
+    for pair in (  # noqa: SIM905  a table
+        "the:ה dog:כלב man:איש bird:ציפור boy:ילד stone:אבן tree:עץ forest:יער woman:אישה cat:חתולה teacher:מורה "
+        "sees:רואה seeks:מחפש knows:מכיר laughs:צוחק sings:שר sleeps:ישן today:היום"
+    ).split()
+)
+
+
 def model(folder: Path, system: str = "phrase") -> Path:
-    """Trains a small model; the folder."""
-    source, target = folder / f"{system}.de", folder / f"{system}.en"
-    source.write_text("".join(f"{s[0].upper()}{s[1:]}\n" for s, _ in _PAIRS), encoding="utf-8")
-    target.write_text("".join(f"{t[0].upper()}{t[1:]}\n" for _, t in _PAIRS), encoding="utf-8")
-    options: dict[str, Any] = {"languages": ("de", "en"), "order": 2, "keep_duplicates": True, "system": system}
-    options["say"] = lambda *_: None
+    """Trains a small model; the folder. `hebrew` is one from English to a script that is written from right to left."""
+    pairs, languages = _PAIRS, ("de", "en")
+    if system == "hebrew":
+        pairs = [(t, re.sub(r"\w+", lambda word: _HEBREW[word[0]], t)) for _, t in _PAIRS]
+        languages = ("en", "he")
+    source, target = (folder / f"{system}.{language}" for language in languages)
+    source.write_text("".join(f"{s[0].upper()}{s[1:]}\n" for s, _ in pairs), encoding="utf-8")
+    target.write_text("".join(f"{t[0].upper()}{t[1:]}\n" for _, t in pairs), encoding="utf-8")
+    options: dict[str, Any] = {"languages": languages, "order": 2, "keep_duplicates": True}
+    options |= {"say": lambda *_: None, "system": "phrase" if system == "hebrew" else system}
     return train(source, target, folder / system, **options).model.folder
 
 
@@ -75,6 +89,18 @@ class Server:
         me = self.process.pid
         found = Path(f"/proc/{me}/task/{me}/children").read_text().split()
         return [int(pid) for pid in found if b"dragoman.serve.worker" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+
+    def metric(self, name: str) -> float:
+        """A number of `/metrics`."""
+        text = self.raw("/metrics")[1].decode()
+        return float(next(line.split()[1] for line in text.splitlines() if line.startswith(f"{name} ")))
+
+    def calm(self) -> None:
+        """Waits until no request is under way."""
+        until = time.monotonic() + 120
+        while self.metric("dragoman_requests_waiting") > 0:
+            assert time.monotonic() < until, "requests that nobody waits for are still under way"
+            time.sleep(0.05)
 
     def memory(self) -> int:
         """Bytes of the server and its decoders that are their own (not mapped files)."""

@@ -10,6 +10,8 @@ import numpy.typing as npt
 __all__ = [
     "VERSION",
     "AlignModel",
+    "AlignShard",
+    "AlignShards",
     "AlignTrainer",
     "CandidateLists",
     "ClassCounts",
@@ -24,6 +26,7 @@ __all__ = [
     "Learner",
     "LinePool",
     "LineWriter",
+    "LmEstimation",
     "LmMixture",
     "LmModel",
     "MiraContext",
@@ -39,6 +42,7 @@ __all__ = [
     "NbestReader",
     "NbestWriter",
     "PieceModel",
+    "RuleExtraction",
     "RuleTable",
     "SampleRanker",
     "SharedValues",
@@ -64,6 +68,7 @@ __all__ = [
     "lm_copies",
     "lm_estimate",
     "lm_merge",
+    "lm_run",
     "maxent_train",
     "mbr_choices",
     "names_dense",
@@ -85,10 +90,10 @@ __all__ = [
     "read_links",
     "read_markup",
     "refusal",
-    "rules_extract",
     "rules_form",
     "rules_import",
     "rules_of_sentence",
+    "rules_run",
     "rules_score_count",
     "sample_translations",
     "score_links",
@@ -668,6 +673,8 @@ _LmColumns: TypeAlias = tuple[
     npt.NDArray[np.int64], npt.NDArray[np.float32], npt.NDArray[np.uint8], npt.NDArray[np.bool_]
 ]
 
+_LmFigures: TypeAlias = tuple[int, int, int, int, int, list[int], list[int], list[list[float]], list[bool]]
+
 def lm_estimate(
     paths: Sequence[str],
     lines: Texts | None,
@@ -681,7 +688,29 @@ def lm_estimate(
     form: str,
     bits: int,
     options: str,
-) -> tuple[int, int, int, int, int, list[int], list[int], list[list[float]], list[bool]]: ...
+) -> _LmFigures: ...
+
+@final
+class LmEstimation:
+    """An estimation whose n-grams are counted by other processes."""
+
+    def __new__(
+        cls,
+        paths: Sequence[str],
+        order: int,
+        memory: str,
+        scratch: str | None,
+        prune: Sequence[int],
+        fallback: Sequence[float] | None,
+        skip_symbols: bool,
+    ) -> LmEstimation: ...
+    def chunk(self) -> bytes | None: ...
+    def add(self, run: bytes, /) -> None: ...
+    def finish(self, out: str, form: str, bits: int, options: str) -> _LmFigures: ...
+
+def lm_run(order: int, chunk: bytes) -> bytes:
+    """The n-grams of a part of the text and their counts as a sorted run."""
+
 def lm_convert(path: str, out: str, form: str, bits: int, options: str) -> tuple[list[int], int]: ...
 def lm_merge(
     paths: Sequence[str], weights: Sequence[float], out: str, form: str, bits: int, options: str
@@ -743,6 +772,40 @@ class AlignTrainer:
     def finish(self) -> tuple[_Links, _Links, AlignModel]: ...
 
 @final
+class AlignShard:
+    """A part of a text whose links are sampled wherever it is."""
+
+    def __new__(cls, bytes: bytes) -> AlignShard: ...
+    def scatter(self, sampler: int) -> bytes: ...
+    def sweep(self, sampler: int, sweep: int, links: bytes, counts: bytes) -> bytes: ...
+    def decide(self, given: int, states: Sequence[tuple[bytes, bytes]]) -> bytes: ...
+
+@final
+class AlignShards:
+    """A training run of word aligners in shards: who merges the counts."""
+
+    def __new__(
+        cls,
+        source: Texts,
+        target: Texts,
+        shards: int,
+        samplers: int,
+        sweeps: tuple[int, int, int] | None,
+        collect: int,
+        spelling: tuple[bool, int, int],
+        priors: tuple[float, float, float, float, float],
+        seed: int,
+    ) -> AlignShards: ...
+    def report(self) -> tuple[int, int, int, int, int]: ...
+    def sweeps(self) -> int: ...
+    def shards(self) -> list[AlignShard]: ...
+    def counts(self, sampler: int, sweep: int) -> bytes: ...
+    def state(self, sampler: int, shard: int) -> bytes: ...
+    def take(self, sampler: int, shard: int, links: bytes) -> None: ...
+    def decided(self, given: int, shard: int, found: bytes) -> None: ...
+    def finish(self) -> tuple[_Links, _Links, AlignModel]: ...
+
+@final
 class AlignModel:
     """A trained word aligner."""
 
@@ -758,35 +821,55 @@ def read_links(path: str, texts: tuple[Texts, Texts] | None) -> _Links: ...
 def write_links(path: str, links: _Links) -> None: ...
 def read_gold(path: str) -> tuple[_Links, _Links]: ...
 def score_links(found: _Links, sure: _Links, possible: _Links) -> tuple[int, int, int, int]: ...
-def rules_extract(
-    files: tuple[str, str, str],
-    out: str,
-    meta: str,
-    length: int,
-    gaps: tuple[int, int, tuple[int, int], int, bool, bool] | None,
-    least: int,
-    scores: str,
-    filter: list[str],
-    longest: int,
-    tags: tuple[str, str] | None,
-    models: list[str],
-    share: float,
-    moses_next: bool,
-    smoothing: str,
-    alpha: float | None,
-    constant: float,
-    orientation_counts: bool,
-    top: int | None,
-    significance: str | None,
-    lexical: tuple[str, str] | None,
-    memory: str,
-) -> tuple[int, int, int, int, int, int, int, int, int, int, int, int]:
-    """Extracts rules from three files and writes a table.
+
+_RuleFigures: TypeAlias = tuple[int, int, int, int, int, int, int, int, int, int, int, int]
+
+@final
+class RuleExtraction:
+    """An extraction of rules from three files, here or with the help of other processes.
 
     `gaps` are limits of rules with gaps: span, symbols, least words of a gap in source and target, gaps, tight edges,
     fractional counts. Gives pairs, empty, long, bars, unaligned, tokens, extracted, rules, phrases, insignificant,
     below the top, rare.
     """
+
+    def __new__(
+        cls,
+        files: tuple[str, str, str],
+        out: str,
+        meta: str,
+        length: int,
+        gaps: tuple[int, int, tuple[int, int], int, bool, bool] | None,
+        least: int,
+        scores: str,
+        filter: list[str],
+        longest: int,
+        tags: tuple[str, str] | None,
+        models: list[str],
+        share: float,
+        moses_next: bool,
+        smoothing: str,
+        alpha: float | None,
+        constant: float,
+        orientation_counts: bool,
+        top: int | None,
+        significance: str | None,
+        lexical: tuple[str, str] | None,
+        memory: str,
+    ) -> RuleExtraction: ...
+    def extract(self) -> _RuleFigures: ...
+    def chunk(self) -> bytes | None: ...
+    def add(self, run: bytes, /) -> None: ...
+    def finish(self) -> _RuleFigures: ...
+
+def rules_run(
+    length: int,
+    gaps: tuple[int, int, tuple[int, int], int, bool, bool] | None,
+    models: list[str],
+    moses_next: bool,
+    chunk: bytes,
+) -> bytes:
+    """The rules of a part of the text as a sorted run."""
 
 def rules_of_sentence(
     source: str, target: str, links: str, gaps: tuple[int, int, tuple[int, int], int, bool, bool]

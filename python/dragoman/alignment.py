@@ -24,7 +24,10 @@ import numpy as np
 
 from dragoman._core import (
     AlignModel,
+    AlignShard,
+    AlignShards,
     AlignTrainer,
+    get_threads,
     read_gold,
     read_links,
     score_links,
@@ -32,6 +35,7 @@ from dragoman._core import (
     write_links,
 )
 from dragoman.common import Seeded
+from dragoman.engine import Engine, Shared, engine_of
 from dragoman.errors import OptionError
 from dragoman.options import check, made, option
 from dragoman.types import I64, U32, Texts
@@ -206,6 +210,12 @@ class Options(Seeded):
     null_probability: float = option(0.2, help="Probability that a word has no link.", min=0, below=1, was=["null"])
     jump_prior: float = option(0.5, help="Dirichlet parameter of jumps.", above=0, was=["jump"])
     fertility_prior: float = option(0.5, help="Dirichlet parameter of fertilities.", above=0, was=["fertility"])
+    shards: int = option(
+        1,
+        help="Cut the text into so many parts that workers sample at the same time, with counts merged after each "
+        "sweep. Links differ a little with the number of parts, and with nothing else.",
+        min=1,
+    )
 
     def __post_init__(self) -> None:
         check(self)
@@ -249,17 +259,17 @@ def train(
     target: Texts | Sequence[str],
     options: Options | None = None,
     progress: Callable[[int, int], None] | None = None,
+    *,
+    engine: Engine | None = None,
     **changes: Any,
 ) -> Aligner:
     """Train an aligner on sentence pairs, a line each, on all cores; `changes` are options by name.
 
     The result depends on text, options and seed, not on the number of cores. `progress` is called after each sweep
-    with how many are done and how many there are.
+    with how many are done and how many there are. Several `shards` are sampled by the workers of the `engine`.
     """
     o = made(Options, changes, base=options)
-    trainer = AlignTrainer(
-        _texts(source),
-        _texts(target),
+    given = (
         o.samplers,
         o.sweeps,
         o.collect,
@@ -267,6 +277,14 @@ def train(
         (o.lexical_prior, o.null_lexical_prior, o.null_probability, o.jump_prior, o.fertility_prior),
         o.seed,
     )
+    if o.shards > 1:
+        shards = AlignShards(_texts(source), _texts(target), o.shards, *given)
+        report = Report(*shards.report())
+        with engine or engine_of(get_threads()) as workers:
+            _sample(shards, workers, o.samplers, progress or (lambda _done, _all: None))
+        forward, reverse, model = shards.finish()
+        return Aligner(model, Alignment(Links(*forward), Links(*reverse), report))
+    trainer = AlignTrainer(_texts(source), _texts(target), *given)
     report, total = Report(*trainer.report()), trainer.sweeps()
     done = 0
     while trainer.sweep():
@@ -275,6 +293,64 @@ def train(
             progress(done, total)
     forward, reverse, model = trainer.finish()
     return Aligner(model, Alignment(Links(*forward), Links(*reverse), report))
+
+
+def _sample(all_: AlignShards, engine: Engine, samplers: int, progress: Callable[[int, int], None]) -> None:
+    """All sweeps over all shards. What comes back is links; counts follow from them and are made here."""
+    parts = [engine.share(part) for part in all_.shards()]
+    total, ahead = all_.sweeps(), 2 * engine.workers - 1
+    for sweep in range(total + 1):
+        # Sweep 0 is random links, which need no counts.
+        counts = [engine.share(all_.counts(each, sweep)) if sweep else None for each in range(2 * samplers)]
+        places = [(each, at) for at in range(len(parts)) for each in range(2 * samplers)]
+        tasks = (_Sweep(at, parts[at], each, sweep, all_.state(each, at), counts[each]) for each, at in places)
+        for number, links in engine.arriving(_swept, tasks, ahead):
+            all_.take(*places[number], links)
+        if sweep:
+            progress(sweep, total)
+    for given in (0, 1):
+        own = range(given * samplers, (given + 1) * samplers)
+        counts = [engine.share(all_.counts(each, total + 1)) for each in own]
+        ends = (
+            _Decision(at, part, given, [all_.state(each, at) for each in own], counts) for at, part in enumerate(parts)
+        )
+        for at, found in engine.arriving(_decided, ends, ahead):
+            all_.decided(given, at, found)
+
+
+@dataclass(frozen=True, slots=True)
+class _Sweep:
+    """A sweep of one sampler over one shard: all that it depends on, so that it can be done anywhere, and again."""
+
+    home: int
+    """The number of the shard, whose index stays where it was made."""
+    part: Shared[AlignShard]
+    sampler: int
+    sweep: int
+    links: bytes
+    counts: Shared[bytes] | None
+
+
+def _swept(task: _Sweep) -> bytes:
+    if task.counts is None:
+        return task.part.value.scatter(task.sampler)
+    return task.part.value.sweep(task.sampler, task.sweep, task.links, task.counts.value)
+
+
+@dataclass(frozen=True, slots=True)
+class _Decision:
+    """The last pass of all samplers of a direction over one shard."""
+
+    home: int
+    part: Shared[AlignShard]
+    given: int
+    links: Sequence[bytes]
+    counts: Sequence[Shared[bytes] | None]
+
+
+def _decided(task: _Decision) -> bytes:
+    counts = [each.value for each in task.counts if each is not None]
+    return task.part.value.decide(task.given, list(zip(task.links, counts, strict=True)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

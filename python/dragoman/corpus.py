@@ -18,11 +18,14 @@ import pathlib
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import cache
 from os import PathLike
+from threading import get_ident
 from typing import Any, Literal, Protocol
 
 from dragoman._core import CorpusCleaner, TruecaseModel, language_code, normalise_lines, truecase_undo
 from dragoman.bitext import Bitext, Files, Resolved, named, resolve
+from dragoman.engine import Engine, Serial
 from dragoman.errors import InputError, OptionError
 from dragoman.looks import Looks
 from dragoman.options import check, made, option
@@ -371,15 +374,17 @@ def run_cleaning(
     place: Callable[[str, int], str | None],
     *,
     progress: Callable[[int], None] | None = None,
+    engine: Engine | None = None,
 ) -> tuple[Report, tuple[Prepared, Prepared]]:
     """`clean` for what is settled: a report, and what was done to both sides, with the files of what was learnt.
 
-    `place` says where what is learnt goes, by its name in `Prepared` and the side; None is nowhere.
+    `place` says where what is learnt goes, by its name in `Prepared` and the side; None is nowhere. An `engine` whose
+    workers are other processes tokenises there; what is kept is decided here, in order.
     """
     o, (source, target) = settled.options, (os.fspath(outputs[0]), os.fspath(outputs[1]))
     layers = [_layers(o, side) for side in (0, 1)]
     if not any(layers):
-        return _cleaned(found, (source, target), o, progress), settled.sides
+        return _cleaned(found, (source, target), o, progress, engine), settled.sides
     folder_of = pathlib.Path(source).parent if source != "-" else None
     sides = list(settled.sides)
     with tempfile.TemporaryDirectory(prefix=".clean-", dir=folder_of) as folder:
@@ -387,7 +392,7 @@ def run_cleaning(
         steps = [[str(work / f"{side}.{step}.zst") for step in range(len(layers[side]))] for side in (0, 1)]
         steps[0].append(source)
         steps[1].append(target)
-        report = _cleaned(found, (steps[0][0], steps[1][0]), o, progress)
+        report = _cleaned(found, (steps[0][0], steps[1][0]), o, progress, engine)
         for side in (0, 1):
             for (kind, learn), path, out in zip(layers[side], steps[side], steps[side][1:], strict=False):
                 learnt, file = learn(path), place(kind, side)
@@ -398,8 +403,14 @@ def run_cleaning(
     return report, (sides[0], sides[1])
 
 
-def _cleaned(found: Resolved, outputs: tuple[str, str], o: Options, progress: Callable[[int], None] | None) -> Report:
-    report = _clean(found, outputs, o, progress)
+def _cleaned(
+    found: Resolved,
+    outputs: tuple[str, str],
+    o: Options,
+    progress: Callable[[int], None] | None,
+    engine: Engine | None,
+) -> Report:
+    report = _clean(found, outputs, o, progress, engine or Serial())
     if report.kept:
         return report
     why = ", ".join(f"{count:,} {reason}" for reason, count in report.dropped.items())
@@ -409,9 +420,11 @@ def _cleaned(found: Resolved, outputs: tuple[str, str], o: Options, progress: Ca
     raise InputError(f"{found.paths[0]}: no sentence pair is left after cleaning; {dropped}{wanted}", found.paths[0])
 
 
-def _clean(found: Resolved, outputs: tuple[str, str], o: Options, progress: Callable[[int], None] | None) -> Report:
-    pairs = zip(o.tokenizers, o.languages, strict=True)
-    tokenizers = [make(name, language_code(code) or "en") if name != "none" else None for name, code in pairs]
+def _clean(
+    found: Resolved, outputs: tuple[str, str], o: Options, progress: Callable[[int], None] | None, engine: Engine
+) -> Report:
+    words = _Words(o.tokenizers, o.languages)
+    words.check()
     cleaner = CorpusCleaner(
         list(found.given),
         list(o.exclude),
@@ -421,22 +434,50 @@ def _clean(found: Resolved, outputs: tuple[str, str], o: Options, progress: Call
         (o.min_words, o.max_words, o.max_characters, float(o.max_ratio)),
         (o.case == "lower", o.factored, not o.keep_duplicates, o.invalid == "skip"),
     )
+    if engine.local or set(o.tokenizers) == {"none"}:
+        engine = Serial()  # the core uses all cores by itself
     try:
-        while (batch := cleaner.read(_BATCH)) is not None:
-            source, target = (
-                texts if tokenizer is None else _tokenized(tokenizer, texts)
-                for texts, tokenizer in zip(batch, tokenizers, strict=True)
-            )
-            cleaner.write(source, target)
-            if progress is not None:
-                progress(len(source))
+        with engine:
+            batches = iter(lambda: cleaner.read(_BATCH), None)
+            for source, target in engine.stream(words, batches, 2 * (engine.workers - 1)):
+                cleaner.write(source, target)
+                if progress is not None:
+                    progress(len(source))
         return _report(cleaner, found.inputs)
     finally:
         cleaner.abandon()
 
 
-def _tokenized(tokenizer: Tokenizer, texts: Texts) -> Texts:
+@dataclass(frozen=True, slots=True)
+class _Words:
+    """Cuts batches of both sides into words."""
+
+    tokenizers: tuple[str, str]
+    languages: tuple[str, str]
+
+    def check(self) -> None:
+        """Makes the tokenisers, to see whether they are there."""
+        for name, code in zip(self.tokenizers, self.languages, strict=True):
+            _made(name, language_code(code) or "en", get_ident())
+
+    def __call__(self, batch: tuple[Texts, Texts]) -> tuple[Texts, Texts]:
+        pairs = zip(batch, self.tokenizers, self.languages, strict=True)
+        source, target = (
+            _tokenized(_made(name, language_code(code) or "en", get_ident()), texts) for texts, name, code in pairs
+        )
+        return source, target
+
+
+@cache
+def _made(name: str, language: str, thread: int) -> Tokenizer | None:  # noqa: ARG001
+    """One for each thread: those of others may not be used by several at once."""
+    return make(name, language) if name != "none" else None
+
+
+def _tokenized(tokenizer: Tokenizer | None, texts: Texts) -> Texts:
     """A batch in words; a tokeniser of the core takes the column as it is."""
+    if tokenizer is None:
+        return texts
     if isinstance(tokenizer, Native):
         return tokenizer.tokenize_texts(texts)
     return Texts(tokenizer.tokenize(texts.to_list()))

@@ -18,7 +18,7 @@ _UNSPACED = frozenset({"zh", "ja", "th", "lo", "km", "my"})
 
 
 def spaced(language: str) -> bool:
-    """Whether sentences of a language stand apart by a space."""
+    """Whether there is a space between sentences of a language."""
     return (language_code(language) or language) not in _UNSPACED
 
 
@@ -54,7 +54,7 @@ class Document:
     def joined(self, translations: Sequence[str], *, apart: bool = True) -> tuple[str, list[Span]]:
         """The text with translations in place of the sentences, and where these are in it.
 
-        `apart` says whether sentences of the target language stand apart by a space.
+        `apart` says whether there is a space between sentences of the target language.
         """
         parts: list[str] = []
         spans: list[Span] = []

@@ -11,17 +11,20 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from dragoman._core import rules_extract, rules_of_sentence
+from dragoman._core import RuleExtraction, rules_of_sentence
 from dragoman.common import Sorting
+from dragoman.engine import Engine
 from dragoman.errors import OptionError
 from dragoman.options import check, flat, made, option
 from dragoman.rules import (
     Extraction,
+    Finding,
     Path,
     Report,
     Significance,
     Smoothing,
     base_name,
+    extracted,
     lexical_names,
     meta_of,
     table_path,
@@ -165,12 +168,21 @@ def refuse_others(system: str, given: Iterable[str], more: Iterable[str] = ()) -
 
 
 def extract(
-    source: Path, target: Path, alignments: Path, out: Path, options: Grammar | None = None, **changes: Any
+    source: Path,
+    target: Path,
+    alignments: Path,
+    out: Path,
+    options: Grammar | None = None,
+    *,
+    engine: Engine | None = None,
+    **changes: Any,
 ) -> Report:
     """Extract rules with gaps from text and its word links (`0-0 1-2`, a line a pair) and write them as a table.
 
-    `changes` are options by name. The table is the same to the last byte whatever the memory and the number of
-    threads. Glue rules, and those that pass unknown words through, are the decoder's and not in the table.
+    `changes` are options by name. The table is the same to the last byte whatever the memory, the number of threads,
+    and the `engine`, whose workers find and sort the rules of parts of the text if they are other processes; rules for
+    a given input (`filter`), which are few, are found in this process. Glue rules, and those that pass unknown words
+    through, are the decoder's and not in the table.
     """
     o = made(Grammar, changes, base=options)
     resolved = {name: o.value(name) for name in PRESETS[o.preset]}
@@ -188,7 +200,7 @@ def extract(
         "top": o.top or None,
         **({} if o.level is None else {"significance": o.level}),
     }
-    figures = rules_extract(
+    extraction = RuleExtraction(
         (os.fspath(source), os.fspath(target), os.fspath(alignments)),
         table_path(out),
         meta_of(**about),
@@ -211,7 +223,7 @@ def extract(
         lexical_names(o.lexical),
         o.memory,
     )
-    return Report(*figures)
+    return extracted(extraction, Finding(resolved["max_span"], o.limits), None if o.filter else engine)
 
 
 def of_sentence(

@@ -12,14 +12,26 @@ import math
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from os import PathLike
 from typing import Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
 
-from dragoman._core import VERSION, LmMixture, LmModel, Texts, lm_convert, lm_estimate, lm_merge
+from dragoman._core import (
+    VERSION,
+    LmEstimation,
+    LmMixture,
+    LmModel,
+    Texts,
+    lm_convert,
+    lm_estimate,
+    lm_merge,
+    lm_run,
+)
 from dragoman.common import Sorting
+from dragoman.engine import Engine, work_off
 from dragoman.errors import InputError, OptionError
 from dragoman.options import check, made, option
 
@@ -125,12 +137,18 @@ def _form(path: Path, form: str | None) -> str:
 
 
 def estimate(
-    text: Path | Sequence[Path] | Texts, out: Path, options: Estimation | None = None, **changes: Any
+    text: Path | Sequence[Path] | Texts,
+    out: Path,
+    options: Estimation | None = None,
+    *,
+    engine: Engine | None = None,
+    **changes: Any,
 ) -> Estimate:
     """Estimate a model from text, one sentence a line, and write it to `out`; `changes` are options by name.
 
-    `text` is a file, several files, or lines in memory. The result is the same to the last byte whatever the memory and
-    the number of threads. `prune=(0, 0, 1)` drops trigrams (and longer ones) seen once. `discount_fallback`, three
+    `text` is a file, several files, or lines in memory. The result is the same to the last byte whatever the memory,
+    the number of threads, and the `engine`, whose workers count the n-grams of parts of the files if they are other
+    processes. `prune=(0, 0, 1)` drops trigrams (and longer ones) seen once. `discount_fallback`, three
     numbers such as `(0.5, 1, 1.5)`, is for text so small or artificial that discounts cannot be computed.
     """
     o = made(Estimation, changes, base=options)
@@ -144,22 +162,13 @@ def estimate(
         raise OptionError("expected at least one text file, found none")
     fallback = None if o.discount_fallback is None else [float(value) for value in o.discount_fallback]
     about = {"program": f"dragoman {VERSION}", "order": o.order, "prune": list(o.prune), "discount_fallback": fallback}
-    return Estimate(
-        *lm_estimate(
-            paths,
-            lines,
-            os.fspath(out),
-            o.order,
-            o.memory,
-            o.folder,
-            list(o.prune),
-            fallback,
-            o.skip_symbols,
-            chosen,
-            o.bits,
-            json.dumps(about),
-        )
-    )
+    how = (o.order, o.memory, o.folder, list(o.prune), fallback, o.skip_symbols)
+    form = (chosen, o.bits, json.dumps(about))
+    if lines is not None or engine is None or engine.local:
+        return Estimate(*lm_estimate(paths, lines, os.fspath(out), *how, *form))
+    estimation = LmEstimation(paths, *how)
+    work_off(engine, estimation, partial(lm_run, o.order))
+    return Estimate(*estimation.finish(os.fspath(out), *form))
 
 
 def convert(source: Path, out: Path, options: Format | None = None, **changes: Any) -> tuple[list[int], int]:

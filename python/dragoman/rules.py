@@ -17,14 +17,16 @@ from typing import Any, Literal, get_args
 
 from dragoman._core import (
     VERSION,
+    RuleExtraction,
     RuleTable,
-    rules_extract,
     rules_form,
     rules_import,
+    rules_run,
     rules_score_count,
     words,
 )
 from dragoman.common import Sorting
+from dragoman.engine import Engine, work_off
 from dragoman.errors import OptionError
 from dragoman.options import check, made, option
 
@@ -219,8 +221,36 @@ class Extraction(OrientationPrior, Significance, Sorting):
         check(self)
 
 
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What a rule is; with a part of a text, its rules as a sorted run."""
+
+    length: int
+    gaps: tuple[int, int, tuple[int, int], int, bool, bool] | None = None
+    models: tuple[str, ...] = ()
+    moses_next: bool = False
+
+    def __call__(self, part: bytes) -> bytes:
+        return rules_run(self.length, self.gaps, list(self.models), self.moses_next, part)
+
+
+def extracted(extraction: RuleExtraction, finding: Finding, engine: Engine | None) -> Report:
+    """Does an extraction: here, or with the help of the workers of an engine that are elsewhere."""
+    if engine is None or engine.local:
+        return Report(*extraction.extract())
+    work_off(engine, extraction, finding)
+    return Report(*extraction.finish())
+
+
 def extract(
-    source: Path, target: Path, alignments: Path, out: Path, options: Extraction | None = None, **changes: Any
+    source: Path,
+    target: Path,
+    alignments: Path,
+    out: Path,
+    options: Extraction | None = None,
+    *,
+    engine: Engine | None = None,
+    **changes: Any,
 ) -> Report:
     """Extract rules from text and its word links (`0-0 1-2`, a line a pair) and write them as a table.
 
@@ -229,8 +259,8 @@ def extract(
     phrase as Moses does; see the documentation. `lexical` is where Moses' lexical tables go: `lex` writes `lex.f2e` and
     `lex.e2f`, `lex.gz` writes them compressed.
 
-    Temporary files go beside `out`. The table is the same to the last byte whatever the memory and the number of
-    threads.
+    Temporary files go beside `out`. The table is the same to the last byte whatever the memory, the number of threads,
+    and the `engine`, whose workers find and sort the rules of parts of the text if they are other processes.
     """
     o = made(Extraction, changes, base=options)
     top, level = o.top or None, o.level
@@ -253,7 +283,7 @@ def extract(
     # Tables say nothing of what is usual.
     about |= {} if o.reordering_share == 1 else {"reordering_share": o.reordering_share}
     about |= {} if o.rule_tags is None else {"tags": base_name(o.rule_tags)}
-    figures = rules_extract(
+    extraction = RuleExtraction(
         (os.fspath(source), os.fspath(target), os.fspath(alignments)),
         table_path(out),
         meta_of(**about),
@@ -276,7 +306,7 @@ def extract(
         lexical_names(o.lexical),
         o.memory,
     )
-    return Report(*figures)
+    return extracted(extraction, Finding(o.max_phrase_length, None, o.reordering, o.moses_next), engine)
 
 
 def model_of(path: Path) -> str:

@@ -345,10 +345,11 @@ class Translator:
 
     def found(
         self, lines: Sequence[Request], asker: Asker, size: int = 1, *, features: bool = True,
-        patience: Patience | None = None,
+        weights: Weights | None = None, patience: Patience | None = None,
     ) -> list[list[Translation]]:  # fmt: skip
         """The best translations of each request that the asker made, by one search each, with `patience`."""
-        wanted, used = [line.constraints or Constraints() for line in lines], self.decoder.weights
+        wanted = [line.constraints or Constraints() for line in lines]
+        used = self.decoder.weights if weights is None else weights
         listed, narrow = self.decoder.listed(
             [line.ready for line in lines], size, features=features, phrases=True, weights=used,
             patience=patience, constraints=wanted if any(line.constraints for line in lines) else None,
@@ -403,13 +404,14 @@ class Translator:
         """Lines as the model has them."""
         return list(lines) if tokenized else self.decoder.text.before(lines)
 
-    def asker(self, tokenized: bool = False, glossary: Any = None) -> Asker:
-        """What makes requests of lines, with the glossary of this model or another one."""
+    def asker(self, tokenized: bool = False, glossary: Any = None, weights: Weights | None = None) -> Asker:
+        """What makes requests of lines, with the glossary and the weights of this model or others."""
         decoder = self.decoder
+        used = decoder.weights if weights is None else weights
         terms = decoder.glossary if glossary is None else Glossary.of(glossary)
         matcher = self._matcher(terms) if terms is not None and len(terms) else None
         featured = decoder.counts_terms
-        return asker(decoder.text, matcher, decoder.weights, featured=featured, markup=self.markup, tokenized=tokenized)
+        return asker(decoder.text, matcher, used, featured=featured, markup=self.markup, tokenized=tokenized)
 
     def _heeded(self, line: str, asker: Asker) -> str:
         """The line; if it is plain text, `heed` sees it first."""

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 import shutil
-from dataclasses import replace
+import time
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests import tiny
+from tests.unit.test_train import content, sentences, write
 
 from dragoman.decoder import Decoder
 from dragoman.engine import Engine, Ray, Shared, engine_of
@@ -17,6 +20,7 @@ from dragoman.engine.cluster import Cluster, Node, _refused
 from dragoman.engine.crew import Crew, Limits, _shares
 from dragoman.errors import EngineError, OptionError
 from dragoman.testing import check_engine
+from dragoman.training import train
 
 
 def test_two_nodes_keep_the_laws(two_nodes: Ray) -> None:
@@ -90,6 +94,23 @@ def test_versions_that_do_not_fit() -> None:
 def test_too_little_memory(two_nodes: Ray) -> None:
     with pytest.raises(EngineError, match=r"must know takes 90 MB, .* --object-store-memory"):
         two_nodes.share(b"x" * 90_000_000)
+
+
+@dataclass(frozen=True)
+class AtHome:
+    home: int
+
+
+def where(_task: AtHome) -> int:
+    time.sleep(0.02)
+    return os.getpid()
+
+
+def test_tasks_go_where_those_before_them_went(two_nodes: Ray) -> None:
+    """Not all: a worker that would be idle takes others."""
+    rounds = [two_nodes.map(where, [AtHome(home) for home in (1, 2, 3, 4)]) for _ in range(12)]
+    stayed = sum(one == other for before, after in pairwise(rounds) for one, other in zip(before, after, strict=True))
+    assert stayed >= 34, "of 44"
 
 
 class Translate:
@@ -177,3 +198,18 @@ def raises(task: int) -> int:
 def test_an_error_that_cannot_travel_is_told(two_nodes: Ray) -> None:
     with pytest.raises(EngineError, match="Odd: 1 and 2"):
         two_nodes.map(raises, [1])
+
+
+def test_a_model_trained_on_two_nodes(two_nodes: Ray, tmp_path: Path) -> None:
+    """The bytes of one machine; word links in shards are the same on any engine."""
+    pair = write(tmp_path, sentences())
+    quick: dict[str, Any] = {
+        "align_samplers": 1,
+        "align_sweeps": (2, 2, 2),
+        "align_shards": 3,
+        "order": 3,
+        "classes": (),
+    }
+    for name, engine in (("here", None), ("there", two_nodes)):
+        train(*pair, tmp_path / name, engine=engine, languages=("de", "en"), say=lambda _level, _text: None, **quick)
+    assert content(tmp_path / "here") == content(tmp_path / "there")

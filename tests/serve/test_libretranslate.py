@@ -10,7 +10,10 @@ from typing import Any
 
 import pytest
 from libretranslatepy import LibreTranslateAPI
+from starlette.testclient import TestClient
 from tests.serving import Server, start
+
+from dragoman import serve
 
 GERMAN = "Der Hund sieht den Stein."
 ENGLISH = "The dog sees the stone."
@@ -77,6 +80,68 @@ def test_errors_are_libretranslates(server: Server, changed: dict[str, Any], err
     assert form(server, "/translate", **fields) == (400, {"error": error})
 
 
+def test_bodies_that_are_no_requests(server: Server) -> None:
+    for body in (["not", "a", "dict"], "text", 1, None):
+        content = json.dumps(body).encode()
+        found = server.call("/translate", content, **{"Content-Type": "application/json"})
+        assert found == (400, {"error": "Invalid JSON format"})
+    asked = {"q": [], "source": "de", "target": "en"}
+    assert server.call("/translate", asked) == (400, {"error": "Invalid request: missing q parameter"})
+
+
+def test_what_has_no_words_comes_back(server: Server) -> None:
+    asked: dict[str, Any] = {"source": "de", "target": "en"}
+    assert server.call("/translate", {**asked, "q": "😀"})[1]["translatedText"] == "😀"
+    assert server.call("/translate", {**asked, "q": ["😀", "😁"]})[1]["translatedText"] == ["😀", "😁"]
+
+
+def _upload(server: Server, name: str = "", content: bytes = b"", **fields: str) -> tuple[int, Any]:
+    parts = [f'name="{field}"\r\n\r\n{value}'.encode() for field, value in fields.items()]
+    if name:
+        parts.append(f'name="file"; filename="{name}"\r\n\r\n'.encode() + content)
+    body = b"".join(b"--b\r\nContent-Disposition: form-data; " + part + b"\r\n" for part in parts) + b"--b--\r\n"
+    return server.call("/translate_file", body, **{"Content-Type": "multipart/form-data; boundary=b"})
+
+
+def test_files(server: Server) -> None:
+    for source in ("de", "auto"):
+        status, found = _upload(server, "text.txt", f"{GERMAN}\n".encode(), source=source, target="en")
+        path = found["translatedFileUrl"].removeprefix(server.url)
+        assert status == 200 and path.startswith("/download_file/") and path.endswith(".txt")
+        assert server.raw(path)[:2] == (200, f"{ENGLISH}\n".encode())
+    assert server.raw("/download_file/nothing.txt")[0] == 404
+
+
+@pytest.mark.parametrize(
+    ("name", "changed", "error"),
+    [
+        ("", {}, "Invalid request: missing file parameter"),
+        ("a.txt", {"source": ""}, "Invalid request: missing source parameter"),
+        ("a.txt", {"target": ""}, "Invalid request: missing target parameter"),
+        ("a.exe", {}, "Invalid request: file format not supported"),
+        ("a.txt", {"target": "zz"}, "zz is not supported"),
+        ("a.txt", {"source": "zz"}, "zz is not supported"),
+    ],
+)
+def test_errors_of_files_are_libretranslates(server: Server, name: str, changed: dict[str, str], error: str) -> None:
+    found = _upload(server, name, GERMAN.encode(), **{"source": "de", "target": "en", **changed})
+    assert found == (400, {"error": error})
+
+
+def test_a_fault_is_told_in_json(
+    models: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def broken(*_: Any, **__: Any) -> None:
+        raise RuntimeError(f"a fault in {GERMAN}")
+
+    monkeypatch.setattr("dragoman.serve.service.Service.translate", broken)
+    with TestClient(serve.app(models / "phrase")) as client:
+        answer = client.post("/translate", data={"q": GERMAN, "source": "de", "target": "en"})
+        assert answer.status_code == 500 and set(answer.json()) == {"error"}
+        assert answer.headers["x-content-type-options"] == "nosniff"
+    assert "RuntimeError" in caplog.text and "libretranslate.py" in caplog.text and "Hund" not in caplog.text
+
+
 def test_paragraphs_and_blank_lines_are_kept(server: Server) -> None:
     text = f"  {GERMAN} {GERMAN}\n\n\n\t{GERMAN}\n"
     _, found = server.call("/translate", {"q": text, "source": "de", "target": "en"})
@@ -88,6 +153,18 @@ def test_tags_stay_with_their_words(server: Server) -> None:
     _, found = server.call("/translate", {"q": page, "source": "de", "target": "en", "format": "html"})
     wanted = '<p class="x">Today the <a href="/?a=1&amp;b">woman</a> <b>laughs</b>.</p><script>a < b</script>'
     assert found["translatedText"] == wanted
+
+
+def test_alternatives_of_pages(server: Server) -> None:
+    page = f"<p>{GERMAN[:-1].replace('Hund', '<b>Hund</b>')}</p><p>Heute lacht die Frau.</p>"
+    asked = {"q": page, "source": "de", "target": "en", "format": "html", "alternatives": 2}
+    status, found = server.call("/translate", asked)
+    best, others = found["translatedText"], found["alternatives"]
+    assert status == 200 and "<b>dog</b>" in best and 1 <= len(others) <= 2 and best not in others
+    assert all(text.count("<p>") == 2 and "<b>" in text and "</b>" in text for text in others)
+    _, plain = server.call("/translate", {**asked, "q": [page, "<i>der Hund</i>"]})
+    assert plain["translatedText"][0] == best and plain["alternatives"][0] == others
+    assert len(plain["alternatives"]) == 2
 
 
 def test_other_paths(server: Server) -> None:

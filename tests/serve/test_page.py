@@ -10,13 +10,14 @@ import docx
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect, sync_playwright
-from tests.serving import Server, start
+from tests.serving import Server, model, start
 
 FLAGS = [
     *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"),
     *("--disable-sync", "--disable-component-update"),
 ]
 SHOTS = Path(__file__).resolve().parents[2] / "build" / "screenshots"
+expect.set_options(timeout=15_000)  # machines that do other things as well
 TEXT = "Der Hund sieht den Stein. Heute lacht die Frau.\n\nDer Mann sucht den Wald."
 
 
@@ -95,6 +96,20 @@ def test_words_light_what_belongs_to_them_both_ways(page: Page) -> None:
     for _ in range(5):
         page.keyboard.press("ArrowRight")
     expect(page.locator("#target .word.hot")).to_have_text("dog")
+
+
+def test_a_word_far_down_is_shown(page: Page) -> None:
+    """The mark lies on its word, in sight, however far the text was scrolled and whatever was marked before."""
+    write(page, "\n".join([f"{TEXT}"] * 20 + ["der Vogel kennt den Baum."]))
+    for word, source in (("bird", "Vogel"), ("dog", "Hund"), ("bird", "Vogel")):
+        page.locator(f"#target .word >> text={word}").first.hover()
+        mark = page.locator("#mirror mark").first
+        expect(mark).to_have_text(source)
+        area, box = page.locator("#source").bounding_box(), mark.bounding_box()
+        assert area and box and area["y"] <= box["y"] and box["y"] + box["height"] <= area["y"] + area["height"]
+        scrolled = "e => e.scrollTop"
+        assert page.locator("#source").evaluate(scrolled) == page.locator("#mirror").evaluate(scrolled)
+    shot(page, "far-down")
 
 
 def test_keys_go_through_the_words(page: Page) -> None:
@@ -226,6 +241,27 @@ def test_dark_is_chosen_and_kept(page: Page) -> None:
     page.reload()
     expect(page.locator("#theme")).to_have_attribute("aria-pressed", "true")
     assert page.evaluate(ground) == dark
+
+
+def test_a_language_from_right_to_left(browser: Browser, tmp_path: Path) -> None:
+    own = start("--model", model(tmp_path, "hebrew"), "--workers", "0")
+    try:
+        for page in _page(browser, own):
+            write(page, "The dog sees the stone. NATO laughs.")
+            expect(page.locator("#target")).to_contain_text("כלב רואה")
+            direction = "e => getComputedStyle(e).direction"
+            for name in ("#target", "#target-words", "#nbest tbody td:nth-child(3) >> nth=0"):
+                assert page.locator(name).evaluate(direction) == "rtl", name
+            page.click("#after")  # a sentence whose first word is Latin
+            expect(page.locator("#target-words")).to_contain_text("NATO")
+            assert page.locator("#nbest tbody td:nth-child(3) >> nth=0").evaluate(direction) == "rtl"
+            assert page.locator("#source").evaluate(direction) == "ltr"
+            page.hover("#target .word >> text=כלב")
+            expect(page.locator("#mirror mark")).to_have_text("dog")
+            assert serious(page) == []
+            shot(page, "hebrew")
+    finally:
+        assert own.stop() == 0
 
 
 def test_right_to_left_scripts(page: Page) -> None:

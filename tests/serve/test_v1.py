@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -90,7 +93,7 @@ def test_long_texts_come_line_by_line(server: Server) -> None:
     status, body, headers = server.raw("/v1/translate", {"text": text, "stream": True, "alignment": False})
     assert status == 200 and headers["content-type"].startswith("application/x-ndjson")
     lines = [json.loads(line) for line in body.splitlines()]
-    assert lines[-1] == {"done": True, "sentences": 300}
+    assert lines[-1].items() >= {"done": True, "sentences": 300, "revision": 1}.items()
     assert [line["text"] for line in lines[:-1]] == ["The dog sees the stone."] * 300
     assert [text[a:b] for a, b in (line["span"] for line in lines[:-1])] == [GERMAN] * 300
 
@@ -148,6 +151,66 @@ def test_weights_are_swapped_under_load(models: Path) -> None:
         for thread in threads:
             thread.join()
         assert not failed and len(seen) >= 2 and texts
+    finally:
+        assert own.stop() == 0
+
+
+def _scores(found: Any) -> set[float]:
+    return {sentence["score"] for one in found["translations"] for sentence in one["sentences"]}
+
+
+@pytest.mark.parametrize("workers", ["0", "1"])
+def test_a_request_ends_with_the_weights_that_it_began_with(models: Path, workers: str) -> None:
+    """However many pieces it has, and whether the model changes or goes meanwhile."""
+    own = start("--model", models / "phrase", "--workers", workers, "--threads", "1", "--deadline", "60")
+    try:
+        (old,) = _scores(own.call("/v1/translate", {"text": GERMAN})[1])
+        for path, method, change in [
+            ("weights", "PUT", {"weights": {"LM": 0.9}}), ("load", "POST", {}), ("unload", "POST", {})
+        ]:  # fmt: skip
+            answers: list[tuple[int, Any]] = []
+            text, before = "\n".join([GERMAN] * 600), own.metric("dragoman_sentences_total")
+            thread = threading.Thread(target=lambda: answers.append(own.call("/v1/translate", {"text": text})))  # noqa: B023
+            thread.start()
+            until = time.monotonic() + 10
+            while own.metric("dragoman_sentences_total") < before + 32 and time.monotonic() < until:
+                time.sleep(0.002)
+            assert own.raw(f"/v1/models/phrase/{path}", change, method=method)[0] == 200
+            assert own.metric("dragoman_requests_waiting") == 1, "the change came while the request was under way"
+            thread.join()
+            ((status, found),) = answers
+            assert status == 200 and found["revision"] == {"weights": 1, "load": 2, "unload": 3}[path]
+            (score,) = _scores(found)
+            assert (score == pytest.approx(old)) == (path != "load"), "all lines have the weights of its revision"
+            if path == "unload":
+                assert own.call("/v1/translate", {"text": GERMAN})[0] == 400
+            own.calm()
+    finally:
+        assert own.stop() == 0
+
+
+def test_old_weights_go_with_the_last_request_that_has_them(models: Path) -> None:
+    with TestClient(serve.app({"phrase": models / "phrase"})) as client:
+        for value in (0.1, 0.9, 0.4):
+            assert client.put("/v1/models/phrase/weights", json={"weights": {"LM": value}}).status_code == 200
+            assert client.post("/v1/translate", json={"text": GERMAN}).status_code == 200
+        service: Any = client.app.state.service
+        kept = service.queue.decoders[0].runner.revisions
+        until = time.monotonic() + 10
+        while kept() != [("phrase", 4)] and time.monotonic() < until:
+            client.get("/ready")
+        assert kept() == [("phrase", 4)]
+
+
+def test_weights_reach_a_decoder_that_is_being_replaced(models: Path) -> None:
+    own = start("--model", models / "phrase", "--deadline", "60")
+    try:
+        os.kill(own.workers()[0], signal.SIGKILL)
+        status, body, _ = own.raw("/v1/models/phrase/weights", {"weights": {"LM": 0.9}}, method="PUT")
+        assert status == 200 and json.loads(body)["features"]["LM"] == pytest.approx(0.9)
+        assert one(own, text="der Hund lacht", explain=True)["weights"]["LM"] == pytest.approx(0.9)
+        os.kill(own.workers()[0], signal.SIGKILL)  # its successor knows, too
+        assert one(own, text="der Hund lacht", explain=True)["weights"]["LM"] == pytest.approx(0.9)
     finally:
         assert own.stop() == 0
 

@@ -23,8 +23,10 @@ impl Default for Spelling {
 /// One side of a bitext.
 #[derive(Debug, Clone)]
 pub struct Side {
-    /// The types.
+    /// The types by name; those of a shard have none.
     pub words: Names,
+    /// How many types there are.
+    pub types: usize,
     /// Type of every token, sentence after sentence.
     pub tokens: Vec<u32>,
     /// First token of each sentence, and the end of the last.
@@ -33,7 +35,7 @@ pub struct Side {
 
 impl Default for Side {
     fn default() -> Self {
-        Self { words: Names::new(), tokens: Vec::new(), starts: vec![0] }
+        Self { words: Names::new(), types: 0, tokens: Vec::new(), starts: vec![0] }
     }
 }
 
@@ -153,6 +155,7 @@ impl Side {
         for word in words(line) {
             self.tokens.push(self.words.intern(spell(word, how, &mut buffer)));
         }
+        self.types = self.words.len();
         self.starts.push(self.tokens.len());
     }
 }

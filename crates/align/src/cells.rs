@@ -80,7 +80,7 @@ struct Occurrences {
 
 impl Occurrences {
     fn of(side: &Side) -> Self {
-        let mut starts = vec![0; side.words.len() + 1];
+        let mut starts = vec![0; side.types + 1];
         for &token in &side.tokens {
             starts[token as usize + 1] += 1;
         }
@@ -123,13 +123,13 @@ impl Row {
         }
     }
 
-    /// Replaces the counts by places (0 for pairs of one cell); gives the length of the row.
-    fn number(&mut self, partners: &[AtomicU32]) -> usize {
+    /// Replaces the counts by places (0 for pairs of fewer than `least` cells); gives the length of the row.
+    fn number(&mut self, least: u32, partners: &[AtomicU32]) -> usize {
         let mut next = 1;
         for &e in &self.touched {
             partners[e as usize].fetch_add(1, Relaxed);
             let count = &mut self.counts[e as usize];
-            *count = if *count > 1 { next } else { 0 };
+            *count = if *count >= least { next } else { 0 };
             next += u32::from(*count > 0);
         }
         next as usize
@@ -143,20 +143,21 @@ impl Row {
 }
 
 impl Cells {
-    /// Indexes all cells, on all cores. The result does not depend on their number.
-    pub fn new(given: &Side, made: &Side) -> Self {
+    /// Indexes all cells, on all cores. The result does not depend on their number. Pairs of fewer than `least` cells
+    /// share place 0.
+    pub fn new(given: &Side, made: &Side, least: u32) -> Self {
         let mut starts = Vec::with_capacity(given.len() + 1);
         starts.push(0);
         for s in 0..given.len() {
             starts.push(starts[s] + given.sentence(s).len() * made.sentence(s).len());
         }
-        let partners: Vec<AtomicU32> = given.words.texts().iter().map(|_| AtomicU32::new(0)).collect();
+        let partners: Vec<AtomicU32> = (0..given.types).map(|_| AtomicU32::new(0)).collect();
         // A row has a place for each given type at most, and place 0.
-        let (places, lengths) = if given.words.len() < usize::from(u16::MAX) {
-            let (places, lengths) = fill::<AtomicU16>(given, made, &starts, &partners);
+        let (places, lengths) = if given.types < usize::from(u16::MAX) {
+            let (places, lengths) = fill::<AtomicU16>(given, made, least, &starts, &partners);
             (Places::Narrow(places), lengths)
         } else {
-            let (places, lengths) = fill::<AtomicU32>(given, made, &starts, &partners);
+            let (places, lengths) = fill::<AtomicU32>(given, made, least, &starts, &partners);
             (Places::Wide(places), lengths)
         };
         let mut rows = Vec::with_capacity(lengths.len() + 1);
@@ -168,10 +169,26 @@ impl Cells {
     }
 }
 
+/// For each given type, with how many made types it shares a sentence pair.
+pub fn partners(given: &Side, made: &Side) -> Vec<u32> {
+    let partners: Vec<AtomicU32> = (0..given.types).map(|_| AtomicU32::new(0)).collect();
+    let occurrences = Occurrences::of(made);
+    (0..made.types).into_par_iter().with_min_len(64).for_each_init(
+        || Row::new(given.types),
+        |row, f| {
+            occurrences.get(f).iter().for_each(|&(s, _)| row.count(given.sentence(s as usize)));
+            row.number(2, &partners);
+            row.clear();
+        },
+    );
+    partners.into_iter().map(AtomicU32::into_inner).collect()
+}
+
 /// The place of every cell, and the length of each made type's row; counts each given type's partners.
 fn fill<S: Slot>(
     given: &Side,
     made: &Side,
+    least: u32,
     starts: &[usize],
     partners: &[AtomicU32],
 ) -> (Vec<S::Plain>, Vec<usize>) {
@@ -181,7 +198,7 @@ fn fill<S: Slot>(
         for &(s, _) in occurrences.get(f) {
             row.count(given.sentence(s as usize));
         }
-        let length = row.number(partners);
+        let length = row.number(least, partners);
         for &(s, j) in occurrences.get(f) {
             let words = given.sentence(s as usize);
             let first = starts[s as usize] + j as usize * words.len();
@@ -192,11 +209,8 @@ fn fill<S: Slot>(
         row.clear();
         length
     };
-    let lengths = (0..made.words.len())
-        .into_par_iter()
-        .with_min_len(64)
-        .map_init(|| Row::new(given.words.len()), number)
-        .collect();
+    let lengths =
+        (0..made.types).into_par_iter().with_min_len(64).map_init(|| Row::new(given.types), number).collect();
     (places.into_iter().map(S::plain).collect(), lengths)
 }
 
@@ -213,7 +227,7 @@ mod tests {
         let target: Texts = ["x y", "x x z", "y z", "x"].into_iter().collect();
         let bitext = Bitext::new(&source, &target, Spelling::default()).unwrap();
         let (given, made) = (&bitext.source, &bitext.target);
-        let cells = Cells::new(given, made);
+        let cells = Cells::new(given, made, 2);
         let mut meetings: HashMap<(u32, u32), usize> = HashMap::new();
         let mut seen: HashMap<(u32, u32), HashSet<usize>> = HashMap::new();
         let mut at = 0;
@@ -235,11 +249,12 @@ mod tests {
             assert_eq!(places[0] > 0, *count > 1, "{pair:?}");
             assert!(places[0] == 0 || taken.insert((pair.1, places[0])), "no place twice");
         }
-        for e in 0..given.words.len() as u32 {
+        for e in 0..given.types as u32 {
             let partners = meetings.keys().filter(|pair| pair.0 == e).count();
             assert_eq!(cells.partners[e as usize] as usize, partners);
+            assert_eq!(cells.partners, super::partners(given, made));
         }
-        let wide = fill::<AtomicU32>(given, made, &cells.starts, &vec_of_zeros(given.words.len()));
+        let wide = fill::<AtomicU32>(given, made, 2, &cells.starts, &vec_of_zeros(given.types));
         assert!((0..at).all(|cell| wide.0[cell] as usize == cells.places.get(cell)));
     }
 

@@ -22,8 +22,13 @@ pub struct Direction {
 impl Direction {
     /// Indexes a bitext.
     pub fn new(given: &Arc<Side>, made: &Arc<Side>) -> Self {
+        Self::with(given, made, 2)
+    }
+
+    /// The same with a count for each pair of types that has `least` cells.
+    pub fn with(given: &Arc<Side>, made: &Arc<Side>, least: u32) -> Self {
         let mut ring = vec![0; given.tokens.len()];
-        let mut last = vec![u32::MAX; given.words.len()];
+        let mut last = vec![u32::MAX; given.types];
         let mut longest = 0;
         for s in 0..given.len() {
             let (start, words) = (given.starts[s], given.sentence(s));
@@ -42,6 +47,12 @@ impl Direction {
                 last[e as usize] = u32::MAX;
             }
         }
-        Self { given: given.clone(), made: made.clone(), cells: Cells::new(given, made), ring, longest }
+        Self {
+            given: given.clone(),
+            made: made.clone(),
+            cells: Cells::new(given, made, least),
+            ring,
+            longest,
+        }
     }
 }

@@ -50,6 +50,11 @@ impl Jumps {
         self.counts[(self.zero as isize + to - from) as usize] += 1;
     }
 
+    /// Adds the counts of others, for sentences as long.
+    pub fn add(&mut self, other: &Self) {
+        self.counts.iter_mut().zip(&other.counts).for_each(|(sum, n)| *sum += n);
+    }
+
     /// Sets p to the predictive of the counts under a symmetric Dirichlet prior, and the counts to zero.
     pub fn estimate(&mut self, alpha: f32) {
         let total: u64 = self.counts.iter().map(|&c| u64::from(c)).sum();

@@ -7,6 +7,7 @@
 pub mod apply;
 pub mod bitext;
 pub mod cells;
+pub mod counts;
 pub mod direction;
 mod file;
 pub mod jumps;
@@ -14,9 +15,11 @@ pub mod links;
 pub mod model;
 pub mod sampler;
 pub mod score;
+pub mod shards;
 pub mod symmetrise;
 pub mod train;
 pub mod weights;
+mod wire;
 
 pub use apply::Effort;
 pub use bitext::{Bitext, Report, Spelling, count_words};
@@ -24,5 +27,6 @@ pub use links::Links;
 pub use model::Model;
 pub use sampler::Priors;
 pub use score::{Gold, Score, score};
+pub use shards::{Shard, Shards};
 pub use symmetrise::{Method, symmetrise};
 pub use train::{Options, Trained, Trainer};

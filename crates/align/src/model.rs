@@ -45,6 +45,32 @@ impl Lexicon {
         Self { starts, made, counts, totals, partners, nulls }
     }
 
+    /// Adds up the lexicons of parts of a text, which know the same types.
+    pub fn sum(parts: Vec<Self>) -> Self {
+        let mut parts = parts.into_iter();
+        let Some(mut sum) = parts.next() else { return Self::new(0, Vec::new(), Vec::new(), Vec::new()) };
+        for part in parts {
+            let mut entries = sum.entries();
+            entries.extend(part.entries());
+            let add = |mut one: Vec<f32>, other: &[f32]| {
+                one.iter_mut().zip(other).for_each(|(sum, n)| *sum += n);
+                one
+            };
+            let (totals, nulls) = (add(sum.totals, &part.totals), add(sum.nulls, &part.nulls));
+            let types = totals.len();
+            sum = Self { totals, ..Self::new(types, entries, nulls, sum.partners) };
+        }
+        sum
+    }
+
+    fn entries(&self) -> Vec<(u32, u32, f32)> {
+        let rows = self.starts.windows(2).enumerate();
+        rows.flat_map(|(e, w)| {
+            (w[0] as usize..w[1] as usize).map(move |at| (e as u32, self.made[at], self.counts[at]))
+        })
+        .collect()
+    }
+
     /// Expected number of links between a given and a made type.
     pub fn count(&self, e: u32, f: u32) -> f32 {
         let (from, to) = (self.starts[e as usize] as usize, self.starts[e as usize + 1] as usize);

@@ -8,6 +8,7 @@
 //! - fertility: times `(n(e_i, phi + 1) + beta) / (n(e_i, phi) + beta)`, `phi` being the links `e_i` has without `j`.
 
 use crate::cells::Places;
+use crate::counts::Counts;
 use crate::direction::Direction;
 use crate::jumps::Jumps;
 use crate::weights::{NONE, Weights};
@@ -117,20 +118,66 @@ pub struct Sampler {
 impl Sampler {
     /// A sampler with random links.
     pub fn new(shared: &Direction, priors: Priors, random: Generator) -> Self {
-        let mut sampler = Self {
+        let mut sampler = Self::bare(shared, priors, random);
+        sampler.scatter(shared);
+        sampler
+    }
+
+    /// A sampler without links and counts.
+    fn bare(shared: &Direction, priors: Priors, random: Generator) -> Self {
+        Self {
             priors,
             links: vec![NONE; shared.made.tokens.len()],
             pairs: vec![0.0; shared.cells.rows[shared.cells.rows.len() - 1]],
             kinds: shared.cells.partners.iter().map(|&v| Kind::new(priors.lexical * v as f32)).collect(),
-            nulls: vec![0.0; shared.made.words.len()],
+            nulls: vec![0.0; shared.made.types],
             null_total: 0.0,
             with_fertility: false,
             jumps: Jumps::new(shared.longest),
             random,
             scratch: Scratch::default(),
-        };
-        sampler.scatter(shared);
+        }
+    }
+
+    /// A sampler of a shard with the links that it has there, and with the counts of all shards.
+    pub fn of_shard(
+        shared: &Direction,
+        row_types: &[u32],
+        priors: Priors,
+        random: Generator,
+        links: Vec<u16>,
+        counts: &Counts,
+    ) -> Self {
+        let mut sampler = Self::bare(shared, priors, random);
+        sampler.links = links;
+        sampler.jumps = Jumps::fixed(&counts.jumps, shared.longest);
+        sampler.nulls = counts.nulls.iter().map(|&n| n as f32).collect();
+        sampler.null_total = counts.nulls.iter().map(|&n| u64::from(n)).sum::<u64>() as f32;
+        sampler.with_fertility = !counts.fertilities.is_empty();
+        for (e, kind) in sampler.kinds.iter_mut().enumerate() {
+            kind.total = counts.totals[e] as f32;
+            let seen = counts.fertilities.get(e * FERTILITIES..(e + 1) * FERTILITIES).unwrap_or_default();
+            kind.fertility.iter_mut().zip(seen).for_each(|(sum, &n)| *sum = n as f32);
+        }
+        let mut found = vec![0.0; shared.given.types];
+        for (f, row) in shared.cells.rows.windows(2).enumerate() {
+            if row[1] - row[0] < 2 {
+                continue;
+            }
+            let known = counts.row(f as u32);
+            known.iter().for_each(|&[_, e, n]| found[e as usize] = n as f32);
+            let places = row[0] + 1..row[1];
+            for (sum, &e) in sampler.pairs[places.clone()].iter_mut().zip(&row_types[places]) {
+                *sum = found[e as usize];
+            }
+            known.iter().for_each(|&[_, e, _]| found[e as usize] = 0.0);
+        }
         sampler
+    }
+
+    #[cfg(test)]
+    pub(crate) fn reseed(&mut self, random: Generator) {
+        self.random = random;
     }
 
     /// How many tokens of each given type have 0, 1, ... links, type after type.

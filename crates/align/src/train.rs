@@ -47,6 +47,19 @@ pub fn sweeps_for(pairs: usize) -> [usize; 3] {
 }
 
 impl Options {
+    /// Checks the options, and reads and indexes a bitext.
+    pub(crate) fn read(&self, source: &Texts, target: &Texts) -> Result<Bitext> {
+        self.check()?;
+        let bitext = Bitext::new(source, target, self.spelling)?;
+        if bitext.source.tokens.is_empty() {
+            return Err(Error::Invalid(format!(
+                "expected a sentence pair with words on both sides and at most {} on each, found none in {}",
+                self.spelling.longest, bitext.report.pairs
+            )));
+        }
+        Ok(bitext)
+    }
+
     /// Refuses what cannot be trained.
     pub fn check(&self) -> Result<()> {
         let Priors { lexical, null_lexical, null, jump, fertility } = self.priors;
@@ -70,16 +83,50 @@ const BLOCK: usize = 512;
 /// Links less probable than this do not enter the model.
 const UNLIKELY: f32 = 0.01;
 
+/// The model of a sweep, counted from 0.
+pub(crate) fn level_of(sweep: usize, [ibm1, hmm, _]: [usize; 3]) -> Level {
+    match sweep {
+        k if k < ibm1 => Level::Ibm1,
+        k if k < ibm1 + hmm => Level::Hmm,
+        _ => Level::Fertility,
+    }
+}
+
 /// What the samplers of a direction agree on.
-struct Decision {
-    links: Vec<u16>,
-    lexicon: Lexicon,
+pub(crate) struct Decision {
+    pub links: Vec<u16>,
+    pub lexicon: Lexicon,
 }
 
 /// All samplers of one direction.
 struct Chain {
     shared: Direction,
     samplers: Vec<Sampler>,
+}
+
+/// A last pass, in which the distributions of all links are averaged.
+pub(crate) fn decide(shared: &Direction, samplers: &mut [Sampler], level: Level, collect: usize) -> Decision {
+    let mut links = Vec::with_capacity(shared.made.tokens.len());
+    let mut entries = Vec::new();
+    let mut nulls = vec![0.0; shared.made.types];
+    for first in (0..shared.given.len()).step_by(BLOCK) {
+        let block = first..shared.given.len().min(first + BLOCK);
+        let rows = block_posterior(shared, samplers, block.clone(), level, collect);
+        let mut rest = rows.as_slice();
+        for s in block {
+            let words = shared.given.sentence(s);
+            for &f in shared.made.sentence(s) {
+                let (row, after) = rest.split_at(words.len() + 1);
+                rest = after;
+                links.push(most_probable(row));
+                nulls[f as usize] += row[words.len()];
+                let likely = words.iter().zip(row).filter(|(_, p)| **p >= UNLIKELY);
+                entries.extend(likely.map(|(&e, &p)| (e, f, p)));
+            }
+        }
+    }
+    let partners = shared.cells.partners.clone();
+    Decision { links, lexicon: Lexicon::new(shared.given.types, entries, nulls, partners) }
 }
 
 impl Chain {
@@ -90,36 +137,10 @@ impl Chain {
         Self { shared, samplers }
     }
 
-    /// A last pass, in which the distributions of all links are averaged.
-    fn decide(&mut self, level: Level, collect: usize) -> Decision {
-        let Self { shared, samplers } = self;
-        let mut links = Vec::with_capacity(shared.made.tokens.len());
-        let mut entries = Vec::new();
-        let mut nulls = vec![0.0; shared.made.words.len()];
-        for first in (0..shared.given.len()).step_by(BLOCK) {
-            let block = first..shared.given.len().min(first + BLOCK);
-            let rows = block_posterior(shared, samplers, block.clone(), level, collect);
-            let mut rest = rows.as_slice();
-            for s in block {
-                let words = shared.given.sentence(s);
-                for &f in shared.made.sentence(s) {
-                    let (row, after) = rest.split_at(words.len() + 1);
-                    rest = after;
-                    links.push(most_probable(row));
-                    nulls[f as usize] += row[words.len()];
-                    let likely = words.iter().zip(row).filter(|(_, p)| **p >= UNLIKELY);
-                    entries.extend(likely.map(|(&e, &p)| (e, f, p)));
-                }
-            }
-        }
-        let partners = shared.cells.partners.clone();
-        Decision { links, lexicon: Lexicon::new(shared.given.words.len(), entries, nulls, partners) }
-    }
-
     fn table(&self, lexicon: Lexicon) -> Table {
         let share = 1.0 / self.samplers.len() as f32;
         let mut jumps = vec![0.0; 2 * self.shared.longest + 3];
-        let mut fertility = vec![0.0; self.shared.given.words.len() * FERTILITIES];
+        let mut fertility = vec![0.0; self.shared.given.types * FERTILITIES];
         for sampler in &self.samplers {
             for (mean, p) in jumps.iter_mut().zip(sampler.jumps.probabilities()) {
                 *mean += share * p;
@@ -217,14 +238,7 @@ pub struct Trainer {
 impl Trainer {
     /// Reads and indexes a bitext, a line a sentence, on all cores.
     pub fn new(source: &Texts, target: &Texts, options: Options) -> Result<Self> {
-        options.check()?;
-        let bitext = Bitext::new(source, target, options.spelling)?;
-        if bitext.source.tokens.is_empty() {
-            return Err(Error::Invalid(format!(
-                "expected a sentence pair with words on both sides and at most {} on each, found none in {}",
-                options.spelling.longest, bitext.report.pairs
-            )));
-        }
+        let bitext = options.read(source, target)?;
         let (forward, reverse) = rayon::join(
             || Direction::new(&bitext.source, &bitext.target),
             || Direction::new(&bitext.target, &bitext.source),
@@ -251,15 +265,10 @@ impl Trainer {
 
     /// The next sweep of all samplers of both directions, on all cores; false when all are done.
     pub fn sweep(&mut self) -> bool {
-        let [ibm1, hmm, _] = self.sweeps;
         if self.done == self.sweeps() {
             return false;
         }
-        let level = match self.done {
-            k if k < ibm1 => Level::Ibm1,
-            k if k < ibm1 + hmm => Level::Hmm,
-            _ => Level::Fertility,
-        };
+        let level = level_of(self.done, self.sweeps);
         self.chains.par_iter_mut().for_each(|chain| {
             let shared = &chain.shared;
             chain.samplers.par_iter_mut().for_each(|sampler| sampler.sweep(shared, level));
@@ -272,8 +281,11 @@ impl Trainer {
     pub fn finish(mut self) -> Trained {
         while self.sweep() {}
         let collect = self.options.collect;
-        let decisions: Vec<Decision> =
-            self.chains.par_iter_mut().map(|chain| chain.decide(Level::Fertility, collect)).collect();
+        let decisions: Vec<Decision> = self
+            .chains
+            .par_iter_mut()
+            .map(|chain| decide(&chain.shared, &mut chain.samplers, Level::Fertility, collect))
+            .collect();
         let links: Vec<Links> = decisions
             .iter()
             .zip([(&self.bitext.target, false), (&self.bitext.source, true)])

@@ -8,6 +8,7 @@ use dragoman_base::io::{Lines, Output};
 use dragoman_base::{Error, Result, Texts};
 use rayon::prelude::*;
 use rustc_hash::FxHashSet;
+use std::collections::VecDeque;
 
 /// What a run does.
 #[derive(Debug, Clone, PartialEq)]
@@ -32,8 +33,8 @@ pub struct Cleaner {
     excluded: FxHashSet<u128>,
     seen: FxHashSet<u128>,
     outputs: [Output; 2],
-    /// Places of the pairs that were handed out and not yet taken back.
-    pending: Vec<(usize, usize)>,
+    /// Places of the pairs of each batch that was handed out and not yet taken back.
+    pending: VecDeque<Vec<(usize, usize)>>,
     report: Report,
 }
 
@@ -65,17 +66,14 @@ impl Cleaner {
             excluded,
             seen: FxHashSet::default(),
             outputs: [Output::create(outputs[0])?, Output::create(outputs[1])?],
-            pending: Vec::new(),
+            pending: VecDeque::new(),
             report: Report::default(),
         })
     }
 
-    /// The next pairs that are worth tokenising, at most `count`, normalised; none at the end. They go to
-    /// [`Cleaner::write`] before the next call.
+    /// The next pairs that are worth tokenising, at most `count`, normalised; none at the end. Batches go to
+    /// [`Cleaner::write`] in the order in which they were read; several may be under way.
     pub fn read(&mut self, count: usize) -> Result<Option<(Texts, Texts)>> {
-        if !self.pending.is_empty() {
-            return Err(Error::Invalid("the pairs read before have not been written".to_owned()));
-        }
         let pairs = self.batch(count)?;
         if pairs.is_empty() {
             return Ok(None);
@@ -83,7 +81,7 @@ impl Cleaner {
         let (form, excluded) = (self.options.form, &self.excluded);
         let normal: Vec<Normal> =
             pairs.par_iter().with_min_len(256).map(|(_, pair)| normal(pair, form, excluded)).collect();
-        let (mut source, mut target) = (Texts::new(), Texts::new());
+        let (mut source, mut target, mut places) = (Texts::new(), Texts::new(), Vec::new());
         for ((input, pair), normal) in pairs.iter().zip(normal) {
             self.report.read += 1;
             self.report.invisible += u64::from(normal.invisible);
@@ -93,9 +91,10 @@ impl Cleaner {
             } else {
                 source.push(&normal.sides[0]);
                 target.push(&normal.sides[1]);
-                self.pending.push(place);
+                places.push(place);
             }
         }
+        self.pending.push_back(places);
         Ok(Some((source, target)))
     }
 
@@ -118,13 +117,16 @@ impl Cleaner {
         Ok(pairs)
     }
 
-    /// Judges the pairs of the last call of [`Cleaner::read`], which may have been tokenised, and writes the good
-    /// ones.
+    /// Judges the pairs of the first batch that was read and not written, which may have been tokenised, and writes the
+    /// good ones.
     pub fn write(&mut self, source: &Texts, target: &Texts) -> Result<()> {
-        if source.len() != self.pending.len() || target.len() != self.pending.len() {
+        let Some(places) = self.pending.pop_front() else {
+            return Err(Error::Invalid("all batches that were read have been written".to_owned()));
+        };
+        if source.len() != places.len() || target.len() != places.len() {
             return Err(Error::Invalid(format!(
                 "expected {} lines from the tokeniser as were given to it, found {} and {}",
-                self.pending.len(),
+                places.len(),
                 source.len(),
                 target.len()
             )));
@@ -135,7 +137,7 @@ impl Cleaner {
             .with_min_len(256)
             .map(|index| judge(source.get(index), target.get(index), limits))
             .collect();
-        for (judged, place) in judged.into_iter().zip(std::mem::take(&mut self.pending)) {
+        for (judged, place) in judged.into_iter().zip(places) {
             let again = judged.reason.is_none() && self.options.distinct && !self.seen.insert(judged.hash);
             if let Some(reason) = judged.reason.or(again.then_some(Reason::Duplicate)) {
                 self.report.drop_pair(reason, place);
@@ -153,6 +155,9 @@ impl Cleaner {
 
     /// Completes the outputs, which appear under their names now if there is a pair in them, and gives the report.
     pub fn finish(self) -> Result<Report> {
+        if !self.pending.is_empty() {
+            return Err(Error::Invalid("some pairs that were read have not been written".to_owned()));
+        }
         if self.report.kept > 0 {
             for output in self.outputs {
                 output.finish()?;

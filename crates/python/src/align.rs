@@ -1,12 +1,16 @@
 //! Word alignment: a training run and a trained aligner behind opaque handles; links as three arrays.
 
-use crate::columns::Texts;
+use crate::columns::{Reduced, Texts, core};
 use crate::errors::{invalid, to_py};
 use crate::threads;
-use dragoman_align::{Effort, Gold, Links, Method, Model, Options, Priors, Report, Spelling, Trainer};
+use dragoman_align::{
+    Effort, Gold, Links, Method, Model, Options, Priors, Report, Shard, Shards, Spelling, Trainer,
+};
 use dragoman_stream::pools;
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
+use pyo3::types::PyBytes;
 use std::sync::{Arc, Mutex};
 
 /// Links as Python gets them: starts, source, target.
@@ -34,6 +38,28 @@ fn to_figures(report: Report) -> Figures {
     (report.pairs, report.empty, report.long, report.control, report.bar)
 }
 
+/// Sweeps with each model.
+type Sweeps = Option<(usize, usize, usize)>;
+
+fn options(
+    samplers: usize,
+    sweeps: Sweeps,
+    collect: usize,
+    spelling: (bool, usize, usize),
+    priors: (f32, f32, f32, f32, f32),
+    seed: u64,
+) -> Options {
+    let (lexical, null_lexical, null, jump, fertility) = priors;
+    Options {
+        spelling: Spelling { lower: spelling.0, prefix: spelling.1, longest: spelling.2 },
+        samplers,
+        sweeps: sweeps.map(Into::into),
+        collect,
+        priors: Priors { lexical, null_lexical, null, jump, fertility },
+        seed,
+    }
+}
+
 /// A training run, sweep by sweep.
 #[pyclass(frozen, module = "dragoman._core")]
 pub struct AlignTrainer {
@@ -59,26 +85,13 @@ impl AlignTrainer {
         source: &Texts,
         target: &Texts,
         samplers: usize,
-        sweeps: Option<(usize, usize, usize)>,
+        sweeps: Sweeps,
         collect: usize,
         spelling: (bool, usize, usize),
         priors: (f32, f32, f32, f32, f32),
         seed: u64,
     ) -> PyResult<Self> {
-        let options = Options {
-            spelling: Spelling { lower: spelling.0, prefix: spelling.1, longest: spelling.2 },
-            samplers,
-            sweeps: sweeps.map(Into::into),
-            collect,
-            priors: Priors {
-                lexical: priors.0,
-                null_lexical: priors.1,
-                null: priors.2,
-                jump: priors.3,
-                fertility: priors.4,
-            },
-            seed,
-        };
+        let options = options(samplers, sweeps, collect, spelling, priors, seed);
         let (source, target) = (source.inner.clone(), target.inner.clone());
         let trainer = threads::run(py, || Trainer::new(&source, &target, options)).map_err(to_py)?;
         Ok(Self { inner: Mutex::new(Some(trainer)) })
@@ -103,6 +116,147 @@ impl AlignTrainer {
     fn finish<'py>(&self, py: Python<'py>) -> PyResult<(Columns<'py>, Columns<'py>, AlignModel)> {
         let trainer = self.inner.lock().expect("no panic while locked").take().ok_or_else(finished)?;
         let trained = threads::run(py, || trainer.finish());
+        let model = AlignModel { inner: Arc::new(trained.model) };
+        Ok((to_columns(py, trained.forward), to_columns(py, trained.reverse), model))
+    }
+}
+
+/// A part of a text whose links are sampled wherever it is.
+#[pyclass(frozen, module = "dragoman._core")]
+pub struct AlignShard {
+    inner: Arc<Shard>,
+}
+
+fn bytes<'py>(
+    py: Python<'py>,
+    work: impl FnOnce() -> dragoman_base::Result<Vec<u8>> + Send,
+) -> PyResult<Bound<'py, PyBytes>> {
+    Ok(PyBytes::new(py, &threads::run(py, work).map_err(to_py)?))
+}
+
+#[pymethods]
+impl AlignShard {
+    /// The shard of these bytes.
+    #[new]
+    fn new(py: Python<'_>, bytes: &[u8]) -> PyResult<Self> {
+        Ok(Self { inner: Arc::new(threads::run(py, || Shard::of_bytes(bytes)).map_err(to_py)?) })
+    }
+
+    /// By content.
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
+        let content = bytes(py, || Ok(self.inner.to_bytes()))?;
+        Ok((core(py, "AlignShard")?, (content,).into_pyobject(py)?))
+    }
+
+    /// Random links of a sampler, before the first sweep.
+    fn scatter<'py>(&self, py: Python<'py>, sampler: usize) -> PyResult<Bound<'py, PyBytes>> {
+        bytes(py, || self.inner.scatter(sampler))
+    }
+
+    /// The links of a sampler after a sweep, counted from 1.
+    fn sweep<'py>(
+        &self,
+        py: Python<'py>,
+        sampler: usize,
+        sweep: usize,
+        links: &[u8],
+        counts: &[u8],
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        bytes(py, || self.inner.sweep(sampler, sweep, links, counts))
+    }
+
+    /// What the samplers of a direction agree on.
+    fn decide<'py>(
+        &self,
+        py: Python<'py>,
+        given: usize,
+        states: Vec<(PyBackedBytes, PyBackedBytes)>,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        let states: Vec<(&[u8], &[u8])> =
+            states.iter().map(|(links, counts)| (&**links, &**counts)).collect();
+        bytes(py, || self.inner.decide(given, &states))
+    }
+}
+
+/// A training run in shards: who merges the counts.
+#[pyclass(frozen, module = "dragoman._core")]
+pub struct AlignShards {
+    inner: Mutex<Option<Shards>>,
+}
+
+impl AlignShards {
+    fn with<T: Send>(
+        &self,
+        py: Python<'_>,
+        f: impl FnOnce(&mut Shards) -> dragoman_base::Result<T> + Send,
+    ) -> PyResult<T> {
+        let work = || self.inner.lock().expect("no panic while locked").as_mut().map(f);
+        threads::run(py, work).ok_or_else(finished)?.map_err(to_py)
+    }
+}
+
+#[pymethods]
+impl AlignShards {
+    #[new]
+    #[allow(clippy::too_many_arguments)] // one per option
+    fn new(
+        py: Python<'_>,
+        source: &Texts,
+        target: &Texts,
+        shards: usize,
+        samplers: usize,
+        sweeps: Sweeps,
+        collect: usize,
+        spelling: (bool, usize, usize),
+        priors: (f32, f32, f32, f32, f32),
+        seed: u64,
+    ) -> PyResult<Self> {
+        let options = options(samplers, sweeps, collect, spelling, priors, seed);
+        let (source, target) = (source.inner.clone(), target.inner.clone());
+        let all = threads::run(py, || Shards::new(&source, &target, options, shards)).map_err(to_py)?;
+        Ok(Self { inner: Mutex::new(Some(all)) })
+    }
+
+    /// What was odd about the text.
+    fn report(&self, py: Python<'_>) -> PyResult<Figures> {
+        self.with(py, |all| Ok(to_figures(all.report())))
+    }
+
+    /// Number of sweeps of the whole run.
+    fn sweeps(&self, py: Python<'_>) -> PyResult<usize> {
+        self.with(py, |all| Ok(all.sweeps()))
+    }
+
+    /// All shards.
+    fn shards(&self, py: Python<'_>) -> PyResult<Vec<AlignShard>> {
+        let shards = self.with(py, |all| Ok(all.shards().to_vec()))?;
+        Ok(shards.into_iter().map(|inner| AlignShard { inner }).collect())
+    }
+
+    /// The counts of a sampler in all shards, for a sweep.
+    fn counts<'py>(&self, py: Python<'py>, sampler: usize, sweep: usize) -> PyResult<Bound<'py, PyBytes>> {
+        Ok(PyBytes::new(py, &self.with(py, |all| all.counts(sampler, sweep))?))
+    }
+
+    /// The links of a sampler in a shard.
+    fn state<'py>(&self, py: Python<'py>, sampler: usize, shard: usize) -> PyResult<Bound<'py, PyBytes>> {
+        Ok(PyBytes::new(py, &self.with(py, |all| Ok(all.state(sampler, shard)))?))
+    }
+
+    /// Takes the links of a sampler in a shard.
+    fn take(&self, py: Python<'_>, sampler: usize, shard: usize, links: &[u8]) -> PyResult<()> {
+        self.with(py, |all| all.take(sampler, shard, links))
+    }
+
+    /// Takes what was decided in a shard.
+    fn decided(&self, py: Python<'_>, given: usize, shard: usize, found: &[u8]) -> PyResult<()> {
+        self.with(py, |all| all.decided(given, shard, found))
+    }
+
+    /// Forward links, reverse links, the aligner.
+    fn finish<'py>(&self, py: Python<'py>) -> PyResult<(Columns<'py>, Columns<'py>, AlignModel)> {
+        let all = self.inner.lock().expect("no panic while locked").take().ok_or_else(finished)?;
+        let trained = threads::run(py, || all.finish()).map_err(to_py)?;
         let model = AlignModel { inner: Arc::new(trained.model) };
         Ok((to_columns(py, trained.forward), to_columns(py, trained.reverse), model))
     }

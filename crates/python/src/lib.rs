@@ -43,7 +43,8 @@ mod _core {
 
     #[pymodule_export]
     use crate::align::{
-        AlignModel, AlignTrainer, read_gold, read_links, score_links, symmetrise_links, write_links,
+        AlignModel, AlignShard, AlignShards, AlignTrainer, read_gold, read_links, score_links,
+        symmetrise_links, write_links,
     };
     #[pymodule_export]
     use crate::classes::{ClassCounts, ClassTable};
@@ -70,7 +71,7 @@ mod _core {
     #[pymodule_export]
     use crate::learner::Learner;
     #[pymodule_export]
-    use crate::lm::{LmMixture, LmModel, lm_convert, lm_copies, lm_estimate, lm_merge};
+    use crate::lm::{LmEstimation, LmMixture, LmModel, lm_convert, lm_copies, lm_estimate, lm_merge, lm_run};
     #[pymodule_export]
     use crate::maxent::maxent_train;
     #[pymodule_export]
@@ -87,7 +88,7 @@ mod _core {
     use crate::resample::{bootstrap_sums, shuffle_sums};
     #[pymodule_export]
     use crate::rules::{
-        RuleTable, rules_extract, rules_form, rules_import, rules_of_sentence, rules_score_count,
+        RuleExtraction, RuleTable, rules_form, rules_import, rules_of_sentence, rules_run, rules_score_count,
     };
     #[pymodule_export]
     use crate::sample::{SampleRanker, sample_translations};

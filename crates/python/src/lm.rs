@@ -5,13 +5,14 @@ use crate::errors::{invalid, to_py};
 use crate::text::Text;
 use crate::threads;
 use dragoman_base::{Result, parse_size};
-use dragoman_lm::estimate::{Discounts, Options, Report, Source, Target, estimate};
+use dragoman_lm::estimate::{Discounts, Estimation, Options, Report, Source, Target, estimate, run};
 use dragoman_lm::query::{self, Scorer, Totals};
 use dragoman_lm::{Kind, Mixture, Model, Ngrams, arpa};
 use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
+use pyo3::types::PyBytes;
 use std::io::{BufWriter, Write};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 /// What estimation saw: sentences, tokens, types, controls, symbols, counts, counts before pruning, discounts, and
 /// where they are the fallback.
@@ -41,6 +42,22 @@ fn save(ngrams: &Ngrams, path: &str, kind: Option<Kind>, options: &str) -> Resul
     }
 }
 
+/// Writes the model that `make` hands to a target.
+fn written(
+    make: impl FnOnce(&mut dyn Target) -> Result<Report>,
+    out: &str,
+    kind: Option<Kind>,
+    options: &str,
+) -> Result<Report> {
+    if kind.is_none() {
+        return make(&mut arpa::Writer::create(out)?);
+    }
+    let mut ngrams = Ngrams::default();
+    let report = make(&mut ngrams)?;
+    save(&ngrams, out, kind, options)?;
+    Ok(report)
+}
+
 /// Estimates a model from text files or from lines and writes it to `out`.
 #[pyfunction]
 #[allow(clippy::too_many_arguments)] // one per option
@@ -63,17 +80,75 @@ pub fn lm_estimate(
     let kind = kind(form, bits)?;
     let memory = parse_size(memory).map_err(to_py)?;
     let how = Options { order, memory, scratch, prune, fallback, skip_symbols };
-    let run = || -> Result<Report> {
-        let source = lines.map_or(Source::Files(&paths), |lines| Source::Lines(&lines.inner));
-        if kind.is_none() {
-            return estimate(source, &how, &mut arpa::Writer::create(out)? as &mut dyn Target);
-        }
-        let mut ngrams = Ngrams::default();
-        let report = estimate(source, &how, &mut ngrams)?;
-        save(&ngrams, out, kind, options)?;
-        Ok(report)
-    };
+    let source = lines.map_or(Source::Files(&paths), |lines| Source::Lines(&lines.inner));
+    let run = || written(|target| estimate(source, &how, target), out, kind, options);
     threads::run(py, run).map(figures).map_err(to_py)
+}
+
+/// An estimation whose n-grams are counted by other processes: `chunk` gives parts of the text, `add` takes their runs
+/// (`lm_run`) in any order, and `finish` writes the model.
+#[pyclass(frozen, module = "dragoman._core")]
+pub struct LmEstimation {
+    inner: Mutex<Option<Estimation>>,
+}
+
+impl LmEstimation {
+    fn with<T: Send>(
+        &self,
+        py: Python<'_>,
+        f: impl FnOnce(&mut Estimation) -> Result<T> + Send,
+    ) -> PyResult<T> {
+        let work = || self.inner.lock().expect("no panic while locked").as_mut().map(f);
+        threads::run(py, work).ok_or_else(finished)?.map_err(to_py)
+    }
+}
+
+fn finished() -> PyErr {
+    invalid("this estimation is already finished")
+}
+
+#[pymethods]
+impl LmEstimation {
+    #[new]
+    #[pyo3(signature = (paths, order, memory, scratch, prune, fallback, skip_symbols))]
+    fn new(
+        paths: Vec<String>,
+        order: usize,
+        memory: &str,
+        scratch: Option<String>,
+        prune: Vec<u64>,
+        fallback: Option<Discounts>,
+        skip_symbols: bool,
+    ) -> PyResult<Self> {
+        let memory = parse_size(memory).map_err(to_py)?;
+        let how = Options { order, memory, scratch, prune, fallback, skip_symbols };
+        Ok(Self { inner: Mutex::new(Some(Estimation::new(paths, how).map_err(to_py)?)) })
+    }
+
+    /// The next part of the text; None at its end.
+    fn chunk<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyBytes>>> {
+        Ok(self.with(py, Estimation::chunk)?.map(|bytes| PyBytes::new(py, &bytes)))
+    }
+
+    /// Takes the run of a part.
+    fn add(&self, py: Python<'_>, run: &[u8]) -> PyResult<()> {
+        self.with(py, |estimation| estimation.add(run))
+    }
+
+    /// Writes the model, when every part has come back.
+    fn finish(&self, py: Python<'_>, out: &str, form: &str, bits: u8, options: &str) -> PyResult<Figures> {
+        let kind = kind(form, bits)?;
+        let estimation = self.inner.lock().expect("no panic while locked").take().ok_or_else(finished)?;
+        let run = || written(|target| estimation.finish(target), out, kind, options);
+        threads::run(py, run).map(figures).map_err(to_py)
+    }
+}
+
+/// The n-grams of a part of the text and their counts as a sorted run.
+#[pyfunction]
+pub fn lm_run<'py>(py: Python<'py>, order: usize, chunk: &[u8]) -> PyResult<Bound<'py, PyBytes>> {
+    let found = threads::run(py, || run(order, chunk)).map_err(to_py)?;
+    Ok(PyBytes::new(py, &found))
 }
 
 /// Rewrites an ARPA file in another form; gives the n-grams of each order and how many had no back-off weight.

@@ -3,14 +3,16 @@
 use crate::errors::{invalid, to_py};
 use crate::text::Text;
 use crate::threads;
-use dragoman_base::parse_size;
+use dragoman_base::{Result, parse_size};
 use dragoman_rules::extract::{
-    Limits, Model, Options, ReorderingSmoothing, Report, Scores, Smoothing, Threshold, extract, rules_of_pair,
+    Extraction, Limits, Model, Options, ReorderingSmoothing, Report, Scores, Shape, Smoothing, Threshold,
+    extract, rules_of_pair, run,
 };
 use dragoman_rules::{ExportOptions, Form, ImportOptions, Table, export, gap, import, score_count};
 use pyo3::prelude::*;
+use pyo3::types::PyBytes;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 /// Pairs, empty, long, bars, unaligned, tokens, extracted, rules, phrases, insignificant, below the top, rare.
 type Figures = (u64, u64, u64, u64, u64, u64, u64, u64, u64, u64, u64, u64);
@@ -70,58 +72,124 @@ fn model(name: &String) -> PyResult<Model> {
         .ok_or_else(|| invalid(format!("expected the reordering model wbe, phrase or hier, found `{name}`")))
 }
 
-/// Extracts rules from three files and writes a table.
+/// An extraction of rules from three files: here (`extract`), or with the help of other processes, to which `chunk`
+/// gives parts of the text, and whose runs (`rules_run`) `add` takes in any order before `finish` writes the table.
+#[pyclass(frozen, module = "dragoman._core")]
+pub struct RuleExtraction {
+    options: Options,
+    /// None before the first part goes out, and after the end.
+    inner: Mutex<Option<Extraction>>,
+}
+
+impl RuleExtraction {
+    fn with<T: Send>(
+        &self,
+        py: Python<'_>,
+        f: impl FnOnce(&mut Extraction) -> Result<T> + Send,
+    ) -> PyResult<T> {
+        let work = || {
+            let mut inner = self.inner.lock().expect("no panic while locked");
+            let extraction = match inner.as_mut() {
+                Some(extraction) => extraction,
+                None => inner.insert(Extraction::new(self.options.clone())?),
+            };
+            f(extraction)
+        };
+        threads::run(py, work).map_err(to_py)
+    }
+}
+
+#[pymethods]
+impl RuleExtraction {
+    #[new]
+    #[allow(clippy::too_many_arguments)] // one per option
+    fn new(
+        files: (String, String, String),
+        out: PathBuf,
+        meta: String,
+        length: usize,
+        gaps: Option<GapLimits>,
+        least: u32,
+        scores: &str,
+        filter: Vec<String>,
+        longest: usize,
+        tags: Option<(String, PathBuf)>,
+        models: Vec<String>,
+        share: f64,
+        moses_next: bool,
+        smoothing: &str,
+        alpha: Option<f64>,
+        constant: f64,
+        orientation_counts: bool,
+        top: Option<usize>,
+        significance: Option<&str>,
+        lexical: Option<(String, String)>,
+        memory: &str,
+    ) -> PyResult<Self> {
+        let options = Options {
+            source: files.0,
+            target: files.1,
+            links: files.2,
+            out,
+            meta,
+            length,
+            gaps: gaps.map(limits),
+            least,
+            scores: self::scores(scores)?,
+            filter,
+            longest,
+            tags,
+            share,
+            models: models.iter().map(model).collect::<PyResult<_>>()?,
+            moses_next,
+            smoothing: self::smoothing(smoothing)?,
+            reordering: alpha.map_or(ReorderingSmoothing::Constant(constant), ReorderingSmoothing::Recursive),
+            orientation_counts,
+            top,
+            significance: significance.map(threshold).transpose()?,
+            lexical,
+            memory: parse_size(memory).map_err(to_py)?,
+        };
+        Ok(Self { options, inner: Mutex::new(None) })
+    }
+
+    /// All of it here.
+    fn extract(&self, py: Python<'_>) -> PyResult<Figures> {
+        threads::run(py, || extract(&self.options)).map(figures).map_err(to_py)
+    }
+
+    /// The next part of the text; None at its end.
+    fn chunk<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyBytes>>> {
+        Ok(self.with(py, Extraction::chunk)?.map(|bytes| PyBytes::new(py, &bytes)))
+    }
+
+    /// Takes the run of a part.
+    fn add(&self, py: Python<'_>, run: &[u8]) -> PyResult<()> {
+        self.with(py, |extraction| extraction.add(run))
+    }
+
+    /// Writes the table, when every part has come back.
+    fn finish(&self, py: Python<'_>) -> PyResult<Figures> {
+        let extraction = self.inner.lock().expect("no panic while locked").take();
+        let extraction = extraction.ok_or_else(|| invalid("this extraction has not begun"))?;
+        threads::run(py, || extraction.finish()).map(figures).map_err(to_py)
+    }
+}
+
+/// The rules of a part of the text as a sorted run.
 #[pyfunction]
-#[allow(clippy::too_many_arguments)] // one per option
-pub fn rules_extract(
-    py: Python<'_>,
-    files: (String, String, String),
-    out: PathBuf,
-    meta: String,
+pub fn rules_run<'py>(
+    py: Python<'py>,
     length: usize,
     gaps: Option<GapLimits>,
-    least: u32,
-    scores: &str,
-    filter: Vec<String>,
-    longest: usize,
-    tags: Option<(String, PathBuf)>,
     models: Vec<String>,
-    share: f64,
     moses_next: bool,
-    smoothing: &str,
-    alpha: Option<f64>,
-    constant: f64,
-    orientation_counts: bool,
-    top: Option<usize>,
-    significance: Option<&str>,
-    lexical: Option<(String, String)>,
-    memory: &str,
-) -> PyResult<Figures> {
-    let options = Options {
-        source: files.0,
-        target: files.1,
-        links: files.2,
-        out,
-        meta,
-        length,
-        gaps: gaps.map(limits),
-        least,
-        scores: self::scores(scores)?,
-        filter,
-        longest,
-        tags,
-        share,
-        models: models.iter().map(model).collect::<PyResult<_>>()?,
-        moses_next,
-        smoothing: self::smoothing(smoothing)?,
-        reordering: alpha.map_or(ReorderingSmoothing::Constant(constant), ReorderingSmoothing::Recursive),
-        orientation_counts,
-        top,
-        significance: significance.map(threshold).transpose()?,
-        lexical,
-        memory: parse_size(memory).map_err(to_py)?,
-    };
-    threads::run(py, || extract(&options)).map(figures).map_err(to_py)
+    chunk: &[u8],
+) -> PyResult<Bound<'py, PyBytes>> {
+    let models = models.iter().map(model).collect::<PyResult<_>>()?;
+    let (shape, gaps) = (Shape { length, models, moses: moses_next }, gaps.map(limits));
+    let found = threads::run(py, || run(&shape, gaps.as_ref(), chunk)).map_err(to_py)?;
+    Ok(PyBytes::new(py, &found))
 }
 
 /// The rules with gaps of one sentence pair: source, target, links, count of each occurrence.

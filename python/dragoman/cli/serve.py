@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import math
+import resource
 import signal
 import socket
+from contextlib import suppress
 from typing import Any
 
 import click
@@ -20,6 +23,8 @@ from dragoman.serve.options import Options
 __all__ = ["serve"]
 
 _BACKLOG = 2048
+_CONNECTIONS = 10_000
+"""Callers at once: more are answered 503."""
 
 
 @click.command(cls=Command)
@@ -84,12 +89,21 @@ def serve(
     service = service_of(given, chosen, offered=offer or "", keys=known, trust=trust)
     # On this machine a page of another site could give itself our address: only these names are ours.
     hosts = ("localhost", "127.0.0.1", "::1", host) if alone else ()
-    _run(build(service, hosts=hosts), _listening(host, port))
+    _more_files()
+    _run(build(service, hosts=hosts), _listening(host, port), chosen.deadline)
+
+
+def _more_files() -> None:
+    """Each connection is an open file: as many as the system lets this process have."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 def _listening(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    opened = socket.socket(family, socket.SOCK_STREAM)
+    # With its protocol named, or asyncio lets each answer wait for the caller's acknowledgement: 40 ms.
+    opened = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         opened.bind((host, port))
@@ -100,12 +114,12 @@ def _listening(host: str, port: int) -> socket.socket:
     return opened
 
 
-def _run(app: Any, listening: socket.socket) -> None:
+def _run(app: Any, listening: socket.socket, deadline: float) -> None:
     import uvicorn  # noqa: PLC0415  an extra
 
     config = uvicorn.Config(
-        app, log_level="warning", access_log=False, lifespan="on", server_header=False, timeout_keep_alive=30,
-        timeout_graceful_shutdown=30, backlog=_BACKLOG,
+        app, log_level="error", access_log=False, lifespan="on", server_header=False, timeout_keep_alive=30,
+        timeout_graceful_shutdown=math.ceil(max(30.0, deadline)), backlog=_BACKLOG, limit_concurrency=_CONNECTIONS,
     )  # fmt: skip
     server = uvicorn.Server(config)
     host, port = listening.getsockname()[:2]

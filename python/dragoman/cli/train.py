@@ -9,10 +9,19 @@ import click
 
 from dragoman.cli.arguments import Command, as_json
 from dragoman.cli.declared import takes
-from dragoman.cli.file_options import bitext_options, bitexts, out_option, overwrite_option, src_option, tgt_option
+from dragoman.cli.file_options import (
+    bitext_options,
+    bitexts,
+    engine_options,
+    out_option,
+    overwrite_option,
+    src_option,
+    tgt_option,
+)
 from dragoman.cli.messages import messages
 from dragoman.cli.progress import tasks
 from dragoman.cli.show import print_json, print_table
+from dragoman.engine import engine_of
 from dragoman.training import Options, Trained
 from dragoman.training import train as run
 
@@ -25,9 +34,12 @@ __all__ = ["train"]
 @bitext_options
 @out_option("The model to make.", metavar="FOLDER")
 @overwrite_option("Replace the model, or the beginning of one, that --out holds.")
+@engine_options
 @takes(Options, into="options")
 @as_json
-def train(out: str, overwrite: bool, options: dict[str, Any], as_json: bool, **given: Any) -> None:
+def train(
+    out: str, overwrite: bool, threaded: dict[str, Any], options: dict[str, Any], as_json: bool, **given: Any
+) -> None:
     """Train a model: clean, align, extract rules, estimate a language model, find word classes.
 
     \b
@@ -40,10 +52,16 @@ def train(out: str, overwrite: bool, options: dict[str, Any], as_json: bool, **g
 
     A run that was interrupted goes on with the step it was in when the same command is given again. --overwrite
     starts anew; a model that is there stays until the new one is ready.
+
+    On a cluster (--engine ray), workers cut text into words, find rules and count n-grams; the model is the same. With
+    --align-shards they sample word links, too: about as many shards as there are workers. See docs/cluster.md.
     """
+    engine = engine_of(threaded.get("threads"), threaded.get("engine", "threads"))
     with tasks() as progress:
         inputs = bitexts(given, tuple(options.get("languages", ("", ""))))
-        trained = run(out=out, bitext=inputs, overwrite=overwrite, progress=progress, say=_say, **options)
+        trained = run(
+            out=out, bitext=inputs, overwrite=overwrite, engine=engine, progress=progress, say=_say, **options
+        )
     _show(trained, as_json)
 
 

@@ -12,13 +12,26 @@ from dataclasses import replace
 
 from dragoman import registry
 from dragoman.engine.base import Engine, EngineBase, Here, Shared
+from dragoman.engine.parts import work_off
 from dragoman.engine.processes import Processes
 from dragoman.engine.ray import Ray
 from dragoman.engine.serial import Serial
 from dragoman.engine.threads import Threads
 from dragoman.errors import OptionError
 
-__all__ = ["Engine", "EngineBase", "Here", "Processes", "Ray", "Serial", "Shared", "Threads", "engine_of", "threads"]
+__all__ = [
+    "Engine",
+    "EngineBase",
+    "Here",
+    "Processes",
+    "Ray",
+    "Serial",
+    "Shared",
+    "Threads",
+    "engine_of",
+    "threads",
+    "work_off",
+]
 
 
 def threads(workers: int) -> Engine:

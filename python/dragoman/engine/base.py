@@ -30,7 +30,11 @@ class Shared(Protocol[Value_co]):
 
 @runtime_checkable
 class Engine(Protocol):
-    """A way to get tasks done. Work and tasks must be picklable, unless the engine is `local`."""
+    """A way to get tasks done. Work and tasks must be picklable, unless the engine is `local`.
+
+    Tasks with the same `home`, if they have such an attribute, go to the same worker where that costs no time: what
+    they share is read and kept there.
+    """
 
     @property
     def workers(self) -> int:

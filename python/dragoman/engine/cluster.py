@@ -18,6 +18,8 @@ __all__ = ["Cluster", "Node", "load_ray"]
 
 _LOOPBACK = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"
 """With 0, Ray uses the loopback address on every system: nothing of a local cluster can be reached from outside."""
+_NICENESS = "RAY_worker_niceness"
+"""Ray gives workers 15, so that they get next to nothing of a machine that does something else, too."""
 _TOKEN = ("RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH")
 _SECONDS = 10.0
 """How long an address may take to answer."""
@@ -57,6 +59,7 @@ class Cluster:
         """Whether the connection is ours, and not one that this process had before."""
         if address is None:
             os.environ.setdefault(_LOOPBACK, "0")
+            os.environ.setdefault(_NICENESS, "0")
         self.ray = load_ray()
         if self.ray.is_initialized():
             self._check_same()

@@ -155,6 +155,7 @@ class Crew(Executor):
         self._events: SimpleQueue[tuple[str, Any, Any]] = SimpleQueue()
         self._jobs: deque[_Job] = deque()
         self._hands: list[_Hand] = []
+        self._homes: dict[Any, _Hand] = {}
         self._needed: WeakKeyDictionary[wire.Put, Sequence[travel.Folder]] = WeakKeyDictionary()
         """What every worker was checked to have, or was sent, for as long as somebody needs it."""
         self._why = ""
@@ -340,13 +341,29 @@ class Crew(Executor):
             free = [hand for hand in self._hands if hand.pid and len(hand.flights) < hand.threads]
             if not free:
                 return
-            job = self._jobs.popleft()
+            hand = min(free, key=lambda hand: len(hand.flights) / hand.threads)
+            job = self._next(hand)
             if not job.lost and not job.future.set_running_or_notify_cancel():
                 continue
             try:
-                self._send(job, min(free, key=lambda hand: len(hand.flights) / hand.threads))
+                self._send(job, hand)
             except Exception as error:
                 job.future.set_exception(error)
+
+    def _next(self, hand: _Hand) -> _Job:
+        """The first job that is at home there, or nowhere; else the first of all, which moves there."""
+        at = next((at for at, job in enumerate(self._jobs) if self._home(job) in {None, hand}), 0)
+        job = self._jobs[at]
+        del self._jobs[at]
+        home = getattr(job.task, "home", None)
+        if home is not None:
+            self._homes[home] = hand
+        return job
+
+    def _home(self, job: _Job) -> _Hand | None:
+        """The worker that had the last job with this home, if it is still there."""
+        hand = self._homes.get(getattr(job.task, "home", None))
+        return hand if hand in self._hands else None
 
     def _send(self, job: _Job, hand: _Hand) -> None:
         flight = _Flight(job, hand, time.monotonic())

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import pickle
+import secrets
 import tempfile
+import weakref
+from collections import OrderedDict
 from concurrent.futures import Executor, ProcessPoolExecutor
 from dataclasses import dataclass
 from multiprocessing import get_context
@@ -15,8 +18,9 @@ from dragoman.engine.pooled import PooledEngine
 
 __all__ = ["Processes"]
 
-_SEEN: dict[str, Any] = {}
-"""What this process has read of shared values."""
+_SEEN: OrderedDict[str, Any] = OrderedDict()
+"""What this process has read of shared values, the last used last."""
+_MOST_SEEN = 32
 
 
 @dataclass(frozen=True)
@@ -30,6 +34,9 @@ class _File:
         """The value."""
         if self.path not in _SEEN:
             _SEEN[self.path] = pickle.loads(Path(self.path).read_bytes())
+        _SEEN.move_to_end(self.path)
+        while len(_SEEN) > _MOST_SEEN:
+            _SEEN.popitem(last=False)
         return _SEEN[self.path]
 
 
@@ -49,10 +56,11 @@ class Processes(PooledEngine):
         self._kept.more.cleanup()
 
     def share(self, value: Any) -> Shared[Any]:
-        """Writes the value to a file, which each process reads once; it goes when the `with` block ends."""
+        """Writes the value to a file, which each process reads once; it goes when nobody here needs it any more."""
         if not self._kept.blocks:
             return super().share(value)
-        folder = Path(self._kept.more.name)
-        path = folder / str(len(list(folder.iterdir())))
+        path = Path(self._kept.more.name) / secrets.token_hex(8)
         path.write_bytes(pickle.dumps(value))
-        return _File(str(path))
+        shared = _File(str(path))
+        weakref.finalize(shared, path.unlink, missing_ok=True)
+        return shared

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -14,9 +15,9 @@ from dragoman.document import Document
 from dragoman.errors import OptionError
 from dragoman.serve.endpoint import Bad, answer, body
 from dragoman.serve.frames import Constraint, Found, Recipe
-from dragoman.serve.models import Entry
+from dragoman.serve.models import Version
 from dragoman.serve.queue import Full, Line, Lost, Refused
-from dragoman.serve.service import Gone, Service, Translated
+from dragoman.serve.service import Caller, Gone, Service, Translated, recipe_of
 
 __all__ = [
     "Changed",
@@ -96,24 +97,23 @@ async def translate(service: Service, request: Request) -> Response:
     asked = await body(request, Translate)
     texts = [asked.text] if isinstance(asked.text, str) else asked.text
     _check(asked, texts, service)
-    entry = await service.entry(asked.model, asked.source, asked.target, texts, request.receive)
-    recipe = _recipe(asked, entry)
+    caller = service.caller(request, asked.deadline)
+    version = await service.version(asked.model, asked.source, asked.target, texts, caller)
+    recipe = _recipe(asked, version)
     if asked.format == "html":
-        made_pages = [await service.html(text, entry, recipe, request.receive) for text in texts]
-        return answer({**_model(entry), "translations": [{"text": text} for text in made_pages]})
+        pages, _ = await service.html(texts, version, recipe, caller)
+        return answer({**_model(version), "translations": [{"text": text} for text in pages]})
 
     def lines(document: Document) -> list[Line]:
         return _lines(document, asked.constraints)
 
     split = asked.split and not asked.tokenized
     if asked.stream:
-        documents = [service.document(text, entry, split=split) for text in texts]
-        streamed = _streamed(service, documents, [lines(one) for one in documents], recipe)
+        documents = [service.document(text, version, split=split) for text in texts]
+        streamed = _streamed(service, documents, [lines(one) for one in documents], version, recipe, caller)
         return StreamingResponse(streamed, media_type="application/x-ndjson")
-    made = await service.translate(
-        texts, entry, recipe, request.receive, split=split, seconds=asked.deadline, lines=lines
-    )
-    return answer({**_model(entry), "translations": [_translation(one) for one in made]})
+    made = await service.translate(texts, version, recipe, caller, split=split, lines=lines)
+    return answer({**_model(version), "translations": [_translation(one) for one in made]})
 
 
 def _check(asked: Translate, texts: Sequence[str], service: Service) -> None:
@@ -131,18 +131,20 @@ def _check(asked: Translate, texts: Sequence[str], service: Service) -> None:
         raise Bad("Invalid request: html goes with a glossary, and with nothing else")
 
 
-def _recipe(asked: Translate, entry: Entry) -> Recipe:
+def _recipe(asked: Translate, version: Version) -> Recipe:
     terms = None
     if asked.glossary is not None:
         terms = tuple((term, (t,) if isinstance(t, str) else tuple(t)) for term, t in asked.glossary.items())
-    detail = asked.alignment or asked.explain
-    return Recipe(
-        entry.name, asked.nbest, detail, asked.explain, asked.lattice, asked.tokenized, "translate", terms
+    return recipe_of(
+        version, nbest=asked.nbest, detail=asked.alignment or asked.explain, explain=asked.explain,
+        lattice=asked.lattice, tokenized=asked.tokenized, glossary=terms,
     )  # fmt: skip
 
 
-def _model(entry: Entry) -> dict[str, Any]:
-    return {"model": entry.name, "revision": entry.revision, "source": entry.source, "target": entry.target}
+def _model(version: Version) -> dict[str, Any]:
+    return {
+        "model": version.name, "revision": version.revision, "source": version.source, "target": version.target
+    }  # fmt: skip
 
 
 def _lines(document: Document, demands: Demands | None) -> list[Line]:
@@ -183,20 +185,23 @@ def _sentence(found: Found, source: str) -> dict[str, Any]:
 
 
 async def _streamed(
-    service: Service, documents: Sequence[Document], asked: Sequence[list[Line]], recipe: Recipe
-) -> AsyncIterator[bytes]:
+    service: Service, documents: Sequence[Document], asked: Sequence[list[Line]], version: Version, recipe: Recipe,
+    caller: Caller,
+) -> AsyncGenerator[bytes]:  # fmt: skip
     """Lines of JSON, one for each sentence; the last one says that all is there, or what went wrong."""
     encode, count = msgspec.json.encode, 0
     try:
         for number, (document, lines) in enumerate(zip(documents, asked, strict=True)):
             rows = zip(document.spans, document.sentences, strict=True)
-            async for found in service.stream(document, recipe, asked=lines):
-                span, source = next(rows)
-                if found.error:
-                    raise OptionError(found.error)
-                yield encode({"number": number, "span": list(span), **_sentence(found, source)}) + b"\n"
-                count += 1
-        yield encode({"done": True, "sentences": count}) + b"\n"
+            async with aclosing(service.stream(lines, recipe, caller)) as coming:
+                async for found in coming:
+                    span, source = next(rows)
+                    if found.error:
+                        raise OptionError(found.error)
+                    service.note([(source, found.text)])
+                    yield encode({"number": number, "span": list(span), **_sentence(found, source)}) + b"\n"
+                    count += 1
+        yield encode({"done": True, "sentences": count, **_model(version)}) + b"\n"
     except Gone:
         return
     except (Full, Lost, Refused, OptionError) as error:
@@ -209,11 +214,12 @@ async def score(service: Service, request: Request) -> Response:
     for text in (asked.text, asked.translation):
         if len(text) > service.options.max_sentence:
             raise Bad(f"Invalid request: a sentence of at most {service.options.max_sentence:,} characters")
-    entry = await service.entry(asked.model, asked.source, asked.target, [asked.text], request.receive)
-    recipe = Recipe(entry.name, explain=asked.explain, tokenized=asked.tokenized, kind="score")
+    caller = service.caller(request, asked.deadline)
+    version = await service.version(asked.model, asked.source, asked.target, [asked.text], caller)
+    recipe = recipe_of(version, explain=asked.explain, tokenized=asked.tokenized, kind="score")
     line = Line(asked.text.replace("\n", " "), target=asked.translation.replace("\n", " "))
-    found = await service.found(recipe, [line], request.receive, asked.deadline)
-    return answer({**_model(entry), **(found[0].detail or {})})
+    found = await service.found(recipe, [line], caller)
+    return answer({**_model(version), **(found[0].detail or {})})
 
 
 async def models(service: Service, request: Request) -> Response:  # noqa: ARG001

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from os import PathLike
 from pathlib import Path
@@ -13,9 +13,8 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request
-from starlette.responses import FileResponse, Response
-from starlette.routing import Mount, Route
-from starlette.staticfiles import StaticFiles
+from starlette.responses import Response
+from starlette.routing import Route
 
 from dragoman.errors import OptionError
 from dragoman.options import made
@@ -32,6 +31,12 @@ from dragoman.translator import Translator, load
 __all__ = ["ROUTES", "Way", "app", "build", "service_of"]
 
 PAGE = Path(__file__).parent / "page"
+_KINDS = {
+    ".html": "text/html; charset=utf-8",
+    ".css": "text/css; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".svg": "image/svg+xml",
+}
 
 
 class Way(NamedTuple):
@@ -86,6 +91,16 @@ ROUTES = (
 )
 
 
+def _file(path: Path) -> Callable[[Request], Awaitable[Response]]:
+    """A file of the page, read once: no path from a request reaches the file system."""
+    content, kind = path.read_bytes(), _KINDS[path.suffix]
+
+    async def get(request: Request) -> Response:  # noqa: ARG001
+        return Response(content, 200, {"cache-control": "no-cache"}, kind)
+
+    return get
+
+
 def build(service: Service, *, hosts: Iterable[str] = (), page: bool = True) -> Starlette:
     """The application of a service. `hosts` are the names that browsers may call it by; none is any."""
     downloads = libretranslate.Downloads()
@@ -99,7 +114,7 @@ def build(service: Service, *, hosts: Iterable[str] = (), page: bool = True) -> 
     async def live(_: Starlette) -> AsyncIterator[None]:
         for decoder in service.queue.decoders:
             await decoder.start()
-        await service.models.refresh()
+        await service.models.begin()
         try:
             yield
         finally:
@@ -115,17 +130,15 @@ def build(service: Service, *, hosts: Iterable[str] = (), page: bool = True) -> 
     def run(way: Way) -> Any:
         return endpoint(service, way.path, way.handler, key=way.key, admin=way.admin, waits=way.waits)
 
-    routes: list[Route | Mount] = [
-        Route(way.path, run(way), methods=[way.method], name=way.path.split("/")[1]) for way in ways
-    ]
+    routes = [Route(way.path, run(way), methods=[way.method], name=way.path.split("/")[1]) for way in ways]
     if page:
-        routes += [
-            Route("/", lambda _: FileResponse(PAGE / "index.html", headers={"cache-control": "no-cache"})),
-            Mount("/page", StaticFiles(directory=PAGE)),
-        ]
+        routes += [Route("/", _file(PAGE / "index.html"))]
+        routes += [Route(f"/page/{path.name}", _file(path)) for path in PAGE.iterdir() if path.suffix in _KINDS]
     options = service.options
     guard = Middleware(Guard, most=options.max_body, hosts=[h.lower() for h in hosts], cors=options.cors)
-    return Starlette(routes=routes, middleware=[guard], lifespan=live, exception_handlers={HTTPException: told})
+    made = Starlette(routes=routes, middleware=[guard], lifespan=live, exception_handlers={HTTPException: told})
+    made.state.service = service
+    return made
 
 
 def service_of(
@@ -155,9 +168,9 @@ def service_of(
         shared = options.workers > 1
         decoders += [Process(max(1, count), shared=shared, state=catalogue.state) for count in share]
     else:
-        for entry in catalogue.loaded():
-            if entry.folder:
-                opened[entry.name] = load(entry.folder, trust=trust, threads=1)
+        for version in catalogue.loaded():
+            if version.folder:
+                opened[version.name] = load(version.folder, trust=trust, threads=1)
         decoders.append(Local(opened, threads))
     if options.suggestions:
         Path(options.suggestions).mkdir(parents=True, exist_ok=True)

@@ -6,6 +6,7 @@ import asyncio
 import os
 import socket
 import sys
+import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -23,10 +24,12 @@ __all__ = ["Decoder", "Local", "Process"]
 _READ = 1 << 16
 _TRIES = 5
 """Times that a process may fail to open its models before the server gives up starting."""
+_PATIENCE = 60.0
+"""Seconds that a change of the models waits for a process that is being replaced."""
 
 
 class Decoder(Protocol):
-    """Does batches. What is done is told to the queue."""
+    """Does batches. The queue hears what is done."""
 
     threads: int
     ready: bool
@@ -65,9 +68,9 @@ class Local:
         self.told: Callable[[Decoder, Done], None] = _ignore
         self.lost: Callable[[Decoder], None] = _ignore
         self.freed: Callable[[], None] = _ignore
-        self._runner = Runner()
+        self.runner = Runner()
         for name, model in models.items():
-            self._runner.add(name, model)
+            self.runner.add(name, model)
         self._pool: ThreadPoolExecutor | None = None
 
     async def start(self) -> None:
@@ -78,10 +81,10 @@ class Local:
         """Takes a batch."""
         assert self._pool is not None
         loop = asyncio.get_running_loop()
-        self._runner.expect(batch.number)
+        self.runner.expect(batch.number)
 
         def work() -> None:
-            done = self._runner.run(batch)
+            done = self.runner.run(batch)
             with suppress(RuntimeError):  # the loop has ended
                 loop.call_soon_threadsafe(self.told, self, done)
 
@@ -89,11 +92,11 @@ class Local:
 
     def cancel(self, number: int) -> None:
         """Nobody wants a batch any more."""
-        self._runner.cancel(number)
+        self.runner.cancel(number)
 
     async def apply(self, change: Apply) -> Applied:
         """Changes the models."""
-        return await asyncio.get_running_loop().run_in_executor(None, self._runner.apply, change)
+        return await asyncio.get_running_loop().run_in_executor(None, self.runner.apply, change)
 
     async def close(self) -> None:
         """Ends the threads."""
@@ -113,7 +116,7 @@ class Process:
         self._shared, self._state = shared, state
         self._process: asyncio.subprocess.Process | None = None
         self._writer: asyncio.StreamWriter | None = None
-        self._answers: dict[int, asyncio.Future[Applied]] = {}
+        self._answers: dict[int, asyncio.Future[Applied | None]] = {}
         self._task: asyncio.Task[None] | None = None
         self._number = 0
         self.closing = False
@@ -125,7 +128,7 @@ class Process:
         return None if self._process is None else self._process.pid
 
     async def start(self) -> None:
-        """Starts the process and opens the models; the first failure is told, later ones are tried again."""
+        """Starts the process and opens the models; the first failure ends the server, later ones are tried again."""
         self._task = asyncio.get_running_loop().create_task(self._live())
         await self._begun()
 
@@ -147,13 +150,13 @@ class Process:
                 await asyncio.wait({listener, opening}, return_when=asyncio.FIRST_COMPLETED)
                 if opening.done():
                     opening.result()
-                    failures = 0
+                    failures = 0 if self.ready else failures + 1
                     await listener
                 else:
                     opening.cancel()
                     failures += 1
-            except OptionError:
-                if not self.starts or failures >= _TRIES:
+            except (OptionError, OSError):  # a model that is broken; no memory, no files for a process
+                if not self.starts:
                     raise
                 failures += 1
             finally:
@@ -161,26 +164,28 @@ class Process:
             if failures >= _TRIES and not self.starts:
                 raise OptionError("the decoder cannot be started: it ended again and again")
             if failures and not self.closing:
-                await asyncio.sleep(min(5.0, 0.2 * 2**failures))
+                await asyncio.sleep(0.2 * 2 ** min(failures, _TRIES))
 
     async def _spawn(self) -> asyncio.StreamReader:
         ours, theirs = socket.socketpair()
         # The child finds this very package, wherever it was imported from.
         place = str(Path(dragoman.__file__).parent.parent)
         path = os.pathsep.join(filter(None, [place, os.environ.get("PYTHONPATH", "")]))
-        self._process = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "dragoman.serve.worker", str(theirs.fileno()), str(self.threads),
-            "shared" if self._shared else "alone", pass_fds=[theirs.fileno()], env={**os.environ, "PYTHONPATH": path},
-            stdin=asyncio.subprocess.DEVNULL,
-        )  # fmt: skip
-        theirs.close()
+        with theirs:
+            self._process = await asyncio.create_subprocess_exec(
+                sys.executable, "-m", "dragoman.serve.worker", str(theirs.fileno()), str(self.threads),
+                "shared" if self._shared else "alone", pass_fds=[theirs.fileno()],
+                env={**os.environ, "PYTHONPATH": path}, stdin=asyncio.subprocess.DEVNULL,
+            )  # fmt: skip
         reader, self._writer = await asyncio.open_connection(sock=ours)
         return reader
 
     async def _open(self) -> None:
         """Opens all models in a new process, then lets it work."""
         for change in self._state():
-            done = await self.apply(change)
+            done = await self._ask(change)
+            if done is None:
+                return  # the listener knows, too
             if done.error is not None:
                 raise OptionError(done.error)
         self.ready = True
@@ -210,7 +215,7 @@ class Process:
                 self._process.kill()
         for answer in self._answers.values():
             if not answer.done():
-                answer.set_result(Applied(0, "the decoder was lost"))
+                answer.set_result(None)
         self._answers.clear()
         self.lost(self)
 
@@ -225,12 +230,21 @@ class Process:
             self._writer.write(encode(Cancel(number)))
 
     async def apply(self, change: Apply) -> Applied:
-        """Changes the models."""
-        if self._writer is None:
-            return Applied(change.number, None)  # it opens what is loaded when it starts
+        """Changes the models. While the process is being replaced the change waits for the next one."""
+        until = time.monotonic() + _PATIENCE
+        while not self.closing and time.monotonic() < until:
+            done = await self._ask(change) if self.ready else None
+            if done is not None:
+                return done
+            await asyncio.sleep(0.01)
+        return Applied(change.number, "the decoder is being replaced: try again later")
+
+    async def _ask(self, change: Apply) -> Applied | None:
+        """The answer of the process; none if it was lost meanwhile."""
+        assert self._writer is not None
         self._number += 1
         change.number = self._number
-        answer: asyncio.Future[Applied] = asyncio.get_running_loop().create_future()
+        answer: asyncio.Future[Applied | None] = asyncio.get_running_loop().create_future()
         self._answers[change.number] = answer
         self._writer.write(encode(change))
         return await answer

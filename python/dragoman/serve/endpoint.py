@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import time
+import traceback
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, TypeVar
 from urllib.parse import parse_qsl
@@ -16,6 +18,7 @@ from starlette.responses import Response
 from dragoman.errors import DragomanError
 from dragoman.serve.models import NoModel
 from dragoman.serve.queue import Full, Lost, Refused
+from dragoman.serve.safety import TooLarge, TooMuch
 from dragoman.serve.service import Gone, Service, TooLong
 
 __all__ = ["Bad", "Handler", "answer", "body", "endpoint", "fields", "key_of", "lets_in"]
@@ -23,6 +26,7 @@ __all__ = ["Bad", "Handler", "answer", "body", "endpoint", "fields", "key_of", "
 Handler = Callable[[Service, Request], Awaitable[Response]]
 T = TypeVar("T")
 _MOST_FIELDS = 2000
+_log = logging.getLogger(__name__)
 _encoder = msgspec.json.Encoder()
 _GONE = 499
 """What nginx calls a request whose asker left: for the metrics, as nobody reads it."""
@@ -59,6 +63,8 @@ def endpoint(
             if key or admin:
                 lets_in(service, request, key_of(request), admin=admin)
             response = await handler(service, request)
+        except (TooLarge, TooMuch):  # the outermost layer answers
+            raise
         except Exception as error:
             response = _told(error)
         service.metrics.count(path, response.status_code, time.monotonic() - began)
@@ -77,8 +83,15 @@ def _told(error: Exception) -> Response:
         return answer({"error": "the caller has left"}, _GONE)
     status = next((status for kinds, status in _STATUS if isinstance(error, kinds)), None)
     if status is None:
-        raise error
+        return _fault(error)
     return answer({"error": str(error)}, status)
+
+
+def _fault(error: Exception) -> Response:
+    """The answer to a request that met a fault of ours. The log says where: what the error says may be users' text."""
+    place = "".join(traceback.format_tb(error.__traceback__))
+    _log.error("a request met a fault: %s\n%s", type(error).__name__, place)
+    return answer({"error": "a fault of the server: its log says more"}, 500)
 
 
 _STATUS: list[tuple[Any, int]] = [(TooLong, 413), ((NoModel, Refused, DragomanError), 400), (Lost, 500)]
@@ -117,13 +130,18 @@ async def body(request: Request, kind: type[T]) -> T:
         raise Bad(f"Invalid request: {error}") from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise Bad(f"Invalid JSON: {error}") from None
+    except RecursionError:
+        raise Bad("Invalid JSON: too many objects inside each other") from None
 
 
 async def fields(request: Request) -> dict[str, Any]:
     """The parameters of a request as LibreTranslate takes them: a JSON object, a form, or the query."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind == "application/json":
-        return await body(request, dict[str, Any])
+        given = await body(request, Any)
+        if not isinstance(given, dict):
+            raise Bad("Invalid JSON format")
+        return given
     found: dict[str, Any] = _parsed(request.url.query)
     if kind == "multipart/form-data":
         try:

@@ -8,10 +8,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from dragoman.errors import InputError
-from dragoman.serve.frames import Recipe
 from dragoman.serve.markup import Aligned, Page
-from dragoman.serve.models import Entry
-from dragoman.serve.service import Service, aligned
+from dragoman.serve.models import Version
+from dragoman.serve.service import Caller, Service, aligned, recipe_of
 
 __all__ = ["ENDINGS", "Opened", "read"]
 
@@ -32,7 +31,7 @@ class Opened(Protocol):
     def texts(self) -> Sequence[str]:
         """What is to be translated."""
 
-    async def translated(self, service: Service, entry: Entry) -> bytes:
+    async def translated(self, service: Service, version: Version, caller: Caller) -> bytes:
         """The file in the other language."""
 
 
@@ -52,8 +51,8 @@ class _Text:
     def __init__(self, text: str) -> None:
         self.texts = [text]
 
-    async def translated(self, service: Service, entry: Entry) -> bytes:
-        made = await service.long(self.texts, entry, Recipe(entry.name))
+    async def translated(self, service: Service, version: Version, caller: Caller) -> bytes:
+        made = await service.long(self.texts, version, recipe_of(version), caller)
         return made[0].text.encode("utf-8", "replace")
 
 
@@ -62,8 +61,8 @@ class _Html:
         self._page = Page(text)
         self.texts = [segment.text for segment in self._page.segments]
 
-    async def translated(self, service: Service, entry: Entry) -> bytes:
-        made = await service.long(self.texts, entry, Recipe(entry.name, detail=True))
+    async def translated(self, service: Service, version: Version, caller: Caller) -> bytes:
+        made = await service.long(self.texts, version, recipe_of(version, detail=True), caller)
         return self._page.filled([aligned(one) for one in made]).encode("utf-8", "replace")
 
 
@@ -80,8 +79,8 @@ class _Subtitles:
         self._compose = srt.compose
         self.texts = [" ".join(item.content.split()) for item in self._items]
 
-    async def translated(self, service: Service, entry: Entry) -> bytes:
-        made = await service.long(self.texts, entry, Recipe(entry.name))
+    async def translated(self, service: Service, version: Version, caller: Caller) -> bytes:
+        made = await service.long(self.texts, version, recipe_of(version), caller)
         for item, one in zip(self._items, made, strict=True):
             item.content = _wrapped(one.text, item.content.count("\n") + 1)
         text: str = self._compose(self._items, reindex=False)
@@ -126,8 +125,8 @@ class _Word:
             found += [paragraph for cell in cells.values() for paragraph in cls._all(cell)]
         return found
 
-    async def translated(self, service: Service, entry: Entry) -> bytes:
-        made = await service.long(self.texts, entry, Recipe(entry.name, detail=True))
+    async def translated(self, service: Service, version: Version, caller: Caller) -> bytes:
+        made = await service.long(self.texts, version, recipe_of(version, detail=True), caller)
         for paragraph, one in zip(self._paragraphs, made, strict=True):
             _refill(paragraph.runs, aligned(one))
         out = io.BytesIO()

@@ -23,6 +23,8 @@ class Recipe(msgspec.Struct, frozen=True, array_like=True):
     kind: str = "translate"
     """`translate`, `score` or `detect`."""
     glossary: tuple[tuple[str, tuple[str, ...]], ...] | None = None
+    revision: int = 0
+    """Of the model: a request ends with the weights that it began with."""
 
 
 Constraint = tuple[list[tuple[int, int, str]], bool, list[int], list[tuple[int, int]]]
@@ -68,14 +70,20 @@ class Cancel(msgspec.Struct, array_like=True, tag="cancel"):
 
 
 class Apply(msgspec.Struct, array_like=True, tag="apply"):
-    """A change of the models: `load` a folder, `unload`, `weights` (those that change, or the folder's), `info`."""
+    """A change of the models, which have revisions side by side: each request names the one that it began with.
+
+    `load` opens a folder as a revision, `weights` makes one of another (`base`) with some weights changed or those of
+    the folder, `drop` lets go of one, `info` describes it.
+    """
 
     number: int
     what: str
     model: str
+    revision: int = 0
     folder: str = ""
     weights: dict[str, float] | None = None
     trust: bool = False
+    base: int = 0
 
 
 class Applied(msgspec.Struct, array_like=True, tag="applied"):

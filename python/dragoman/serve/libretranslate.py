@@ -16,10 +16,9 @@ from starlette.responses import Response
 
 from dragoman.serve import files
 from dragoman.serve.endpoint import Bad, answer, fields, key_of, lets_in
-from dragoman.serve.frames import Recipe
 from dragoman.serve.languages import name_of
-from dragoman.serve.models import Entry
-from dragoman.serve.service import Service, Translated
+from dragoman.serve.models import Version
+from dragoman.serve.service import Caller, Service, Translated, recipe_of
 
 __all__ = ["Downloads", "detect", "health", "languages", "settings", "suggest", "translate"]
 
@@ -44,22 +43,22 @@ def _needed(given: dict[str, Any], name: str) -> Any:
     return value
 
 
-async def _entry(
-    service: Service, request: Request, source: str, target: str, texts: Sequence[str]
-) -> tuple[Entry, float]:
+async def _version(
+    service: Service, caller: Caller, source: str, target: str, texts: Sequence[str]
+) -> tuple[Version, float]:
     """The model for two languages, and how sure its source language is."""
     loaded = service.models.loaded()
-    if source != "auto" and source not in {entry.source for entry in loaded}:
+    if source != "auto" and source not in {version.source for version in loaded}:
         raise Bad(f"{source[:100]} is not supported")
-    if target not in {e.target for e in loaded} | {e.source for e in loaded}:
+    if target not in {v.target for v in loaded} | {v.source for v in loaded}:
         raise Bad(f"{target[:100]} is not supported")
     if source == "auto":
-        ranked = await service.detect(" ".join(texts), request.receive, target)
-        if ranked:
-            return ranked[0]
-    for entry in loaded:
-        if (entry.source, entry.target) == (source, target):
-            return entry, 100.0
+        known = await service.detect(" ".join(texts), caller, target)
+        if known:
+            return known[0]
+    for version in loaded:
+        if (version.source, version.target) == (source, target):
+            return version, 100.0
     wanted = f"{name_of(target)} ({target})"
     raise Bad(f"{wanted} is not available as a target language from {name_of(source)} ({source})")
 
@@ -95,18 +94,19 @@ async def translate(service: Service, request: Request) -> Response:
     texts = _texts(given, service, form=form)
     source, target = _needed(given, "source"), _needed(given, "target")
     alternatives = _alternatives(given, service)
-    entry, sure = await _entry(service, request, source, target, texts)
     how = given.get("format") or "text"
     if how not in ("text", "html"):
         raise Bad(f"{str(how)[:100]} format is not supported")
-    recipe = Recipe(entry.name, alternatives + 1 if how == "text" else 1)
+    caller = service.caller(request)
+    version, sure = await _version(service, caller, source, target, texts)
+    recipe = recipe_of(version, nbest=alternatives + 1)
     if how == "html":
-        made = [await service.html(text, entry, recipe, request.receive) for text in texts]
-        others: list[list[str]] = [[] for _ in texts]
+        made, others = await service.html(texts, version, recipe, caller)
     else:
-        found = await service.translate(texts, entry, recipe, request.receive)
-        made, others = [one.text for one in found], [_others(one, alternatives) for one in found]
-    known = {"confidence": round(sure, 1), "language": entry.source}
+        found = await service.translate(texts, version, recipe, caller)
+        made = [one.text for one in found]
+        others = [_texts_of(service.others(one, alternatives, version), one.text) for one in found]
+    known = {"confidence": round(sure, 1), "language": version.source}
     result: dict[str, Any] = {"translatedText": made if several else made[0]}
     if source == "auto":
         result["detectedLanguage"] = [known] * len(made) if several else known
@@ -115,24 +115,17 @@ async def translate(service: Service, request: Request) -> Response:
     return answer(result)
 
 
-def _others(made: Translated, count: int) -> list[str]:
-    """Other translations of a text: the next best of each of its sentences."""
-    lists = [[c["text"] for c in (found.detail or {}).get("candidates", [])] or [found.text] for found in made.found]
-    texts = []
-    for rank in range(1, count + 1):
-        if any(len(listed) > rank for listed in lists):
-            chosen = [listed[min(rank, len(listed) - 1)] for listed in lists]
-            texts.append(made.document.joined(chosen)[0])
-    return [text for text in dict.fromkeys(texts) if text != made.text]
+def _texts_of(others: Sequence[Translated], best: str) -> list[str]:
+    return [text for text in dict.fromkeys(one.text for one in others) if text != best]
 
 
 async def languages(service: Service, request: Request) -> Response:  # noqa: ARG001
     """`/languages`."""
     targets: dict[str, list[str]] = {}
-    for entry in service.models.loaded():
-        targets.setdefault(entry.source, []).append(entry.target)
-    for entry in service.models.loaded():
-        targets.setdefault(entry.target, [])
+    for version in service.models.loaded():
+        targets.setdefault(version.source, []).append(version.target)
+    for version in service.models.loaded():
+        targets.setdefault(version.target, [])
     return answer(
         [{"code": c, "name": name_of(c), "targets": sorted(dict.fromkeys(t))} for c, t in targets.items()]
     )  # fmt: skip
@@ -146,8 +139,8 @@ async def detect(service: Service, request: Request) -> Response:
     text = " ".join(q) if isinstance(q, list) and all(isinstance(one, str) for one in q) else q
     if not isinstance(text, str):
         raise Bad("Invalid request: q must be a text")
-    ranked = await service.detect(text, request.receive)
-    return answer([{"confidence": round(share, 1), "language": entry.source} for entry, share in ranked])
+    known = await service.detect(text, service.caller(request))
+    return answer([{"confidence": round(share, 1), "language": version.source} for version, share in known])
 
 
 async def settings(service: Service, request: Request) -> Response:  # noqa: ARG001
@@ -235,11 +228,12 @@ class Downloads:
             raise Bad("Invalid request: empty file")
         ending = Path(name).suffix.lower()
         if ending not in files.ENDINGS:
-            raise Bad(f"Invalid request: file format not supported; expected {', '.join(files.ENDINGS)}")
+            raise Bad("Invalid request: file format not supported")
         content = await upload.read()
         opened = files.read(ending, content)
-        entry, _ = await _entry(service, request, source, target, opened.texts)
-        made = await opened.translated(service, entry)
-        stem = f"{Path(name).stem[:80]}_{entry.target}{ending}"
+        caller = service.caller(request)
+        version, _ = await _version(service, caller, source, target, opened.texts)
+        made = await opened.translated(service, version, caller)
+        stem = f"{Path(name).stem[:80]}_{version.target}{ending}"
         token = self.add(stem, files.ENDINGS[ending], made)
         return answer({"translatedFileUrl": str(request.url_for("download_file", token=token))})

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from contextlib import suppress
+from copy import copy
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from weakref import WeakValueDictionary, finalize
 
 from dragoman.errors import InputError, OptionError
 from dragoman.model import MANIFEST, Model
@@ -14,11 +17,24 @@ from dragoman.options import closest
 from dragoman.serve.decoders import Decoder
 from dragoman.serve.frames import Applied, Apply
 
-__all__ = ["Entry", "Models", "NoModel", "named"]
+__all__ = ["Entry", "Models", "NoModel", "Version", "named"]
 
 
 class NoModel(Exception):
     """No model fits what was asked."""
+
+
+@dataclass(eq=False)
+class Version:
+    """A model with its weights. Requests hold the one that they began with, and decoders keep it until none does."""
+
+    name: str
+    revision: int
+    source: str
+    target: str
+    folder: str
+    weights: dict[str, float] | None = None
+    """Those that are not the folder's."""
 
 
 @dataclass
@@ -32,17 +48,17 @@ class Entry:
     target: str
     system: str
     signature: str
-    loaded: bool = False
+    version: Version | None = None
+    """The one for requests that come now; none if the model is not loaded."""
     revision: int = 0
-    weights: dict[str, float] | None = None
-    """Those that were changed since it was loaded."""
+    """It grows with each change."""
     about: dict[str, Any] = field(default_factory=dict)
 
     def shown(self) -> dict[str, Any]:
         """What users are told; never where it is."""
         return {
             "name": self.name, "source": self.source, "target": self.target, "system": self.system,
-            "signature": self.signature, "loaded": self.loaded, "revision": self.revision,
+            "signature": self.signature, "loaded": self.version is not None, "revision": self.revision,
             "weights_hash": self.about.get("weights_hash", ""), "features": self.about.get("features", {}),
         }  # fmt: skip
 
@@ -61,8 +77,12 @@ class Models:
     def __init__(self, decoders: list[Decoder], *, trust: bool = False) -> None:
         self._decoders = decoders
         self._entries: dict[str, Entry] = {}
+        self._live: WeakValueDictionary[tuple[str, int], Version] = WeakValueDictionary()
+        """All versions that somebody holds."""
         self._trust = trust
         self._lock: asyncio.Lock | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._drops: set[asyncio.Task[None]] = set()
 
     @property
     def entries(self) -> Mapping[str, Entry]:
@@ -81,10 +101,33 @@ class Models:
     def add(self, name: str, model: Model, folder: str, *, loaded: bool) -> Entry:
         """Takes a model."""
         source, target = (str(code) for code in model.text.get("languages", ["", ""]))
-        entry = Entry(name, folder, source or "src", target or "tgt", model.system, model.signature, loaded)
-        entry.revision = int(loaded)
+        entry = Entry(name, folder, source or "src", target or "tgt", model.system, model.signature)
+        if loaded:
+            self._becomes(entry, 1)
         self._entries[name] = entry
         return entry
+
+    def _becomes(self, entry: Entry, revision: int, weights: dict[str, float] | None = None) -> None:
+        """Requests from now on have a new version; decoders let go of the old one when no request has it."""
+        made = Version(entry.name, revision, entry.source, entry.target, entry.folder, weights)
+        self._live[entry.name, revision] = made
+        finalize(made, self._unused, entry.name, revision).atexit = False
+        entry.version, entry.revision = made, revision
+
+    def _unused(self, name: str, revision: int) -> None:
+        """Nobody holds a version any more; any thread may find that out."""
+        with suppress(RuntimeError):  # the server has ended
+            if self._loop is not None:
+                self._loop.call_soon_threadsafe(self._drop, name, revision)
+
+    def _drop(self, name: str, revision: int) -> None:
+        async def drop() -> None:
+            for decoder in self._decoders:
+                await decoder.apply(Apply(0, "drop", name, revision))
+
+        task = asyncio.get_running_loop().create_task(drop())
+        self._drops.add(task)
+        task.add_done_callback(self._drops.discard)
 
     def offer_all(self, folder: str) -> None:
         """The models in a folder, which may be loaded later."""
@@ -96,11 +139,11 @@ class Models:
                 self.offer(inside.name, str(inside), loaded=False)
 
     def state(self) -> list[Apply]:
-        """What a new decoder must open."""
+        """What a new decoder must open: what is loaded, and what requests under way began with."""
         return [
-            Apply(0, "load", entry.name, entry.folder, entry.weights, self._trust)
-            for entry in self._entries.values()
-            if entry.loaded and entry.folder
+            Apply(0, "load", live.name, live.revision, live.folder, live.weights, self._trust)
+            for live in self._live.values()
+            if live.folder
         ]
 
     def get(self, name: str) -> Entry:
@@ -110,57 +153,66 @@ class Models:
             raise NoModel(f"there is no model `{name[:100]}`; {closest(name[:100], self._entries)}")
         return entry
 
-    def find(self, source: str, target: str) -> Entry:
+    def find(self, source: str, target: str) -> Version:
         """The loaded model of a pair of languages, the first that was named."""
-        pairs = [e for e in self._entries.values() if e.loaded]
-        for entry in pairs:
-            if (entry.source, entry.target) == (source, target):
-                return entry
-        known = ", ".join(dict.fromkeys(f"{e.source}-{e.target}" for e in pairs)) or "none"
+        pairs = self.loaded()
+        for version in pairs:
+            if (version.source, version.target) == (source, target):
+                return version
+        known = ", ".join(dict.fromkeys(f"{v.source}-{v.target}" for v in pairs)) or "none"
         raise NoModel(f"no model translates {source[:40]} to {target[:40]}; loaded: {known}")
 
-    def loaded(self) -> list[Entry]:
-        """Those that translate now."""
-        return [entry for entry in self._entries.values() if entry.loaded]
+    def now(self, name: str) -> Version:
+        """The version of a model that requests have which come now."""
+        version = self.get(name).version
+        if version is None:
+            raise NoModel(f"the model {name} is not loaded")
+        return version
 
-    async def refresh(self) -> None:
-        """Asks what is loaded for its features and weights."""
-        for entry in self.loaded():
+    def loaded(self) -> list[Version]:
+        """Those that translate now."""
+        return [entry.version for entry in self._entries.values() if entry.version is not None]
+
+    async def begin(self) -> None:
+        """Asks what is loaded for its features and weights, once decoders work."""
+        self._loop = asyncio.get_running_loop()
+        for version in self.loaded():
+            entry = self._entries[version.name]
             if entry.folder and not entry.about:
-                await self._apply(Apply(0, "info", entry.name), entry)
+                entry.about = await self._apply(Apply(0, "info", version.name, version.revision))
 
     async def load(self, name: str) -> Entry:
-        """Opens a model in all decoders; its weights are those of its folder."""
-        entry = self.get(name)
-        if not entry.folder:
-            raise OptionError(f"the model {name} was given open: it can be neither loaded nor unloaded")
+        """Opens a model in all decoders, or opens it again; its weights are those of its folder."""
+        entry = self._changeable(name)
         async with self._alone():
-            fresh = Model.open(entry.folder)
-            entry.signature, entry.system = fresh.signature, fresh.system
-            await self._apply(Apply(0, "load", name, entry.folder, None, self._trust), entry)
-            entry.loaded, entry.weights, entry.revision = True, None, entry.revision + 1
+            fresh, revision = Model.open(entry.folder), entry.revision + 1
+            about = await self._apply(Apply(0, "load", name, revision, entry.folder, None, self._trust))
+            entry.signature, entry.system, entry.about = fresh.signature, fresh.system, about
+            self._becomes(entry, revision)
         return entry
 
     async def unload(self, name: str) -> Entry:
-        """Lets go of a model; requests under way end well."""
-        entry = self.get(name)
-        if not entry.folder:
-            raise OptionError(f"the model {name} was given open: it can be neither loaded nor unloaded")
+        """Lets go of a model when requests under way are done; new ones are refused."""
+        entry = self._changeable(name)
         async with self._alone():
-            entry.loaded, entry.about = False, {}
-            await self._apply(Apply(0, "unload", name), entry)
+            entry.version, entry.about = None, {}
         return entry
 
     async def weights(self, name: str, changes: dict[str, float] | None) -> Entry:
         """Changes weights, or takes those of the folder again; requests under way end with the old ones."""
         entry = self.get(name)
-        if not entry.loaded:
-            raise NoModel(f"the model {name} is not loaded")
         async with self._alone():
-            await self._apply(Apply(0, "weights", name, weights=changes), entry)
-            if entry.folder:
-                entry.weights = None if changes is None else entry.about.get("all_weights")
-            entry.revision += 1
+            base, revision = self.now(name).revision, entry.revision + 1
+            about = await self._apply(Apply(0, "weights", name, revision, weights=changes, base=base))
+            entry.about = about
+            # A decoder that takes the place of another needs all of them.
+            self._becomes(entry, revision, None if changes is None else about["all_weights"])
+        return entry
+
+    def _changeable(self, name: str) -> Entry:
+        entry = self.get(name)
+        if not entry.folder:
+            raise OptionError(f"the model {name} was given open: it can be neither loaded nor unloaded")
         return entry
 
     def _alone(self) -> asyncio.Lock:
@@ -169,13 +221,13 @@ class Models:
             self._lock = asyncio.Lock()
         return self._lock
 
-    async def _apply(self, change: Apply, entry: Entry) -> None:
-        """Changes all decoders; the first one to refuse stops it."""
+    async def _apply(self, change: Apply) -> dict[str, Any]:
+        """Changes all decoders; what the model is then. The first one to refuse stops it, and nothing has changed."""
+        about: dict[str, Any] = {}
         for decoder in self._decoders:
-            done: Applied = await decoder.apply(
-                Apply(0, change.what, change.model, change.folder, change.weights, change.trust)
-            )
+            done: Applied = await decoder.apply(copy(change))
             if done.error is not None:
+                self._drop(change.model, change.revision)
                 raise OptionError(done.error)
-            if done.about:
-                entry.about = done.about
+            about = done.about or about
+        return about

@@ -155,7 +155,7 @@ class Queue:
         if full is not None:
             raise full
         work = Work(recipe, time.monotonic() + seconds * _RESERVE, [None] * len(lines))
-        # Whoever wants much of a line gets a thread for each.
+        # Who wants much of a line gets a thread for each.
         most = 1 if recipe.explain or recipe.nbest > 1 or recipe.lattice else _PIECE
         for first in range(0, len(lines), most):
             piece = _Piece(work, first, lines[first : first + most])
@@ -201,10 +201,11 @@ class Queue:
                 self.cancel(work)
                 work.failed = TooLate(self.wait)
 
-    def cancel(self, work: Work) -> None:
+    def cancel(self, work: Work, why: Exception | None = None) -> None:
         """Nobody wants a work any more: what waits is dropped, searches under way end soon."""
         if work.over:
             return
+        work.failed = why
         if work.left:
             self.cancelled += 1
         for flight in list(self._flights.values()):

@@ -7,7 +7,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from dragoman import weights as weights_files
 from dragoman._core import Stop
@@ -28,25 +28,29 @@ _SHARE = 100.0
 """Confidence is a percentage."""
 
 
-@dataclass
-class _Loaded:
+class _Loaded(NamedTuple):
+    """A revision of a model: tables, which several may share, and weights."""
+
     translator: Translator
-    revision: int = 1
-    """It grows with each change of the weights."""
+    weights: Weights
 
 
 class Runner:
     """Has models open and does what batches say. Any number of threads may call it."""
 
     def __init__(self) -> None:
-        self._models: dict[str, _Loaded] = {}
+        self._models: dict[tuple[str, int], _Loaded] = {}
         self._stops: dict[int, Stop] = {}
         self._glossaries: OrderedDict[Any, Glossary] = OrderedDict()
         self._lock = threading.Lock()
 
     def add(self, name: str, translator: Translator) -> None:
-        """Takes a model that is open already."""
-        self._models[name] = _Loaded(translator)
+        """Takes a model that is open already, as its first revision."""
+        self._models[name, 1] = _Loaded(translator, translator.weights)
+
+    def revisions(self) -> list[tuple[str, int]]:
+        """What it has open."""
+        return sorted(self._models)
 
     def cancel(self, number: int) -> None:
         """Nobody wants a batch any more: its search ends soon."""
@@ -59,7 +63,7 @@ class Runner:
         self._stops[number] = Stop()
 
     def run(self, batch: Batch) -> Done:
-        """Does a batch; whatever goes wrong with it is told in the answer."""
+        """Does a batch; the answer says what went wrong with it."""
         began = time.perf_counter()
         stop = self._stops.setdefault(batch.number, Stop())
         try:
@@ -74,14 +78,18 @@ class Runner:
         return Done(batch.number, found, time.perf_counter() - began, refused, fault)
 
     def _found(self, batch: Batch, stop: Stop) -> list[Found]:
-        loaded = self._models.get(batch.recipe.model)
-        if loaded is None:
-            raise OptionError(f"the model {batch.recipe.model} is not loaded")
+        loaded = self._loaded(batch.recipe.model, batch.recipe.revision)
         patience = Patience(batch.seconds, stop)
         if stop.stopped:
             raise OptionError("stopped")
-        work = _Work(loaded.translator, batch.recipe, patience, self._glossary(batch.recipe))
+        work = _Work(loaded.translator, loaded.weights, batch.recipe, patience, self._glossary(batch.recipe))
         return work.done(batch)
+
+    def _loaded(self, name: str, revision: int) -> _Loaded:
+        loaded = self._models.get((name, revision))
+        if loaded is None:
+            raise OptionError(f"the model {name} is not loaded")
+        return loaded
 
     def _glossary(self, recipe: Recipe) -> Glossary | None:
         """The glossary of a request, made once: what is kept ready for it in the model hangs on the object."""
@@ -105,40 +113,31 @@ class Runner:
 
     def _load(self, change: Apply) -> dict[str, Any]:
         chosen = None if change.weights is None else Weights.of(change.weights)
-        self._models[change.model] = _Loaded(load(change.folder, trust=change.trust, threads=1, weights=chosen))
-        return self._about(change.model)
-
-    def _unload(self, change: Apply) -> dict[str, Any]:
-        gone = self._models.pop(change.model, None)
-        if gone is not None:
-            gone.translator.close()
-        return {}
+        opened = load(change.folder, trust=change.trust, threads=1, weights=chosen)
+        self._models[change.model, change.revision] = _Loaded(opened, opened.weights)
+        return self._info(change)
 
     def _weights(self, change: Apply) -> dict[str, Any]:
-        loaded = self._models.get(change.model)
-        if loaded is None:
-            raise OptionError(f"the model {change.model} is not loaded")
-        decoder = loaded.translator.decoder
+        base = self._loaded(change.model, change.base)
         if change.weights is None:
-            new = weights_files.load(loaded.translator.model.folder / WEIGHTS)
+            new = weights_files.load(base.translator.model.folder / WEIGHTS)
         else:
-            new = Weights.of({**decoder.weights.to_dict(), **change.weights})
-        decoder.check_weights(new)
-        decoder.weights = new
-        loaded.revision += 1
-        # A decoder that takes the place of another needs all of them.
-        return {**self._about(change.model), "all_weights": new.to_dict()}
+            new = Weights.of({**base.weights.to_dict(), **change.weights})
+        base.translator.decoder.check_weights(new)
+        self._models[change.model, change.revision] = _Loaded(base.translator, new)
+        return {**self._info(change), "all_weights": new.to_dict()}
+
+    def _drop(self, change: Apply) -> dict[str, Any]:
+        """Tables go with the last revision that has them, when no search uses them."""
+        self._models.pop((change.model, change.revision), None)
+        return {}
 
     def _info(self, change: Apply) -> dict[str, Any]:
-        return self._about(change.model)
-
-    def _about(self, name: str) -> dict[str, Any]:
         """What the server tells of a model."""
-        loaded = self._models[name]
-        decoder = loaded.translator.decoder
-        used = decoder.weights
+        loaded = self._loaded(change.model, change.revision)
+        decoder, used = loaded.translator.decoder, loaded.weights
         return {
-            "revision": loaded.revision, "weights_hash": weights_hash(used), "system": decoder.model.system,
+            "weights_hash": weights_hash(used), "system": decoder.model.system,
             "features": {feature: float(used[feature]) for feature in decoder.dense},
         }  # fmt: skip
 
@@ -148,6 +147,7 @@ class _Work:
     """One batch and all it needs."""
 
     model: Translator
+    weights: Weights
     recipe: Recipe
     patience: Patience
     glossary: Glossary | None
@@ -157,7 +157,7 @@ class _Work:
             return [self._score(line, target) for line, target in zip(batch.lines, batch.targets or [], strict=True)]
         if self.recipe.kind == "detect":
             return [self._known(line) for line in batch.lines]
-        asker = self.model.asker(self.recipe.tokenized, self.glossary)
+        asker = self.model.asker(self.recipe.tokenized, self.glossary, self.weights)
         plain = batch.constraints is None and asker.matcher is None and not self.recipe.tokenized
         if plain and not (self.recipe.detail or self.recipe.nbest > 1):
             return self._texts(batch.lines)
@@ -166,7 +166,9 @@ class _Work:
     def _texts(self, lines: Sequence[str]) -> list[Found]:
         """Translations and no more: all lines at once."""
         text = self.model.decoder.text
-        best, narrow = self.model.decoder.listed(text.before(lines), 1, features=False, patience=self.patience)
+        best, narrow = self.model.decoder.listed(
+            text.before(lines), 1, features=False, weights=self.weights, patience=self.patience
+        )
         return [Found(found, None, late) for found, late in zip(text.after(best.texts.to_list()), narrow, strict=True)]
 
     def _details(self, batch: Batch, asker: Asker) -> list[Found]:
@@ -177,10 +179,9 @@ class _Work:
             except OptionError as error:  # noqa: PERF203  of this line alone
                 asked.append(Found(error=str(error)))
         good = [request for request in asked if isinstance(request, Request)]
-        size, features = self.recipe.nbest, self.recipe.explain
         lists: list[list[Translation] | Found] = []
         try:
-            lists += self.model.found(good, asker, size, features=features, patience=self.patience) if good else []
+            lists += self._searched(good, asker) if good else []
         except OptionError as error:
             if len(good) == 1 or (self.patience.stop is not None and self.patience.stop.stopped):
                 lists = [Found(error=str(error))] * len(good)
@@ -191,10 +192,13 @@ class _Work:
 
     def _alone(self, request: Request, asker: Asker) -> list[Translation] | Found:
         try:
-            size, features = self.recipe.nbest, self.recipe.explain
-            return self.model.found([request], asker, size, features=features, patience=self.patience)[0]
+            return self._searched([request], asker)[0]
         except OptionError as error:
             return Found(error=str(error))
+
+    def _searched(self, requests: Sequence[Request], asker: Asker) -> list[list[Translation]]:
+        size, features = self.recipe.nbest, self.recipe.explain
+        return self.model.found(requests, asker, size, features=features, weights=self.weights, patience=self.patience)
 
     def _shown(self, request: Request, listed: list[Translation] | Found) -> Found:
         if isinstance(listed, Found):
@@ -211,8 +215,9 @@ class _Work:
             detail |= self._explained(request)
         if self.recipe.lattice:
             forest: Forest = self.model.decoder.forest(
-                request.ready, features=True, constraints=request.constraints, patience=self.patience
-            )
+                request.ready, features=True, weights=self.weights, constraints=request.constraints,
+                patience=self.patience,
+            )  # fmt: skip
             detail["lattice"] = forest.to_json()
         return Found(best.text, None, best.late, detail or None)
 
@@ -231,7 +236,9 @@ class _Work:
 
     def _explained(self, request: Request) -> dict[str, Any]:
         """The phrases of the best derivation, each with what features say about it."""
-        derivation = self.model.decoder.explain(request.ready, constraints=request.constraints, patience=self.patience)
+        derivation = self.model.decoder.explain(
+            request.ready, weights=self.weights, constraints=request.constraints, patience=self.patience
+        )
         phrases = [
             {"source": p.source, "target": p.target, "span": [p.start, p.end], "origin": p.origin, "depth": p.depth,
              "score": sum(derivation.weights.get(n, 0.0) * v for n, v in p.features.items()),
@@ -243,23 +250,25 @@ class _Work:
     def _score(self, line: str, target: str) -> Found:
         text = self.model.decoder.text
         left, right = ([line], [target]) if self.recipe.tokenized else (text.before([line]), text.reference([target]))
-        found = self.model.decoder.force(left, right, patience=self.patience)
+        found = self.model.decoder.force(left, right, weights=self.weights, patience=self.patience)
         if not found.size or found.totals is None:
             return Found(detail={"reachable": False, "score": None})
         detail: dict[str, Any] = {"reachable": True, "score": float(found.totals[0])}
         if self.recipe.explain:
-            features, used = found.features.row(0), self.model.decoder.weights
+            features = found.features.row(0)
             detail["features"] = dict(features)
-            detail["contributions"] = {name: used[name] * value for name, value in features.items()}
+            detail["contributions"] = {name: self.weights[name] * value for name, value in features.items()}
         return Found(target, detail=detail)
 
     def _known(self, line: str) -> Found:
         """Which part of the words the model knows, as a percentage."""
-        request = self.model.asker(self.recipe.tokenized, {}).ask(line)
+        request = self.model.asker(self.recipe.tokenized, {}, self.weights).ask(line)
         words = len(request.ready.split())
         if not words:
             return Found(detail={"known": 0.0})
-        found = self.model.decoder.nbest([request.ready], 1, features=False, phrases=True, patience=self.patience)
+        found = self.model.decoder.nbest(
+            [request.ready], 1, features=False, phrases=True, weights=self.weights, patience=self.patience
+        )
         unknown = sum(span.endswith("!") for span in (found.extra[0] if found.extra is not None else "").split())
         return Found(detail={"known": _SHARE * (words - unknown) / words})
 

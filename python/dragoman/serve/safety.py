@@ -16,7 +16,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from dragoman.errors import InputError
 
-__all__ = ["Guard", "Keys", "Rates", "TooLarge", "is_loopback", "read_keys"]
+__all__ = ["Guard", "Keys", "Rates", "TooLarge", "TooMuch", "is_loopback", "read_keys"]
 
 _HEADERS = {
     "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
@@ -34,8 +34,16 @@ _DRAINED = 256 << 20
 """Bytes of a body that is too large which are read and forgotten, so that the caller hears why; then all is cut."""
 
 
+_BODIES = 128
+"""Bodies of the largest size that there may be at once: what is read and not answered yet bounds the memory."""
+
+
 class TooLarge(Exception):
     """The body has more bytes than are taken."""
+
+
+class TooMuch(Exception):
+    """All bodies together have more bytes than are taken."""
 
 
 def is_loopback(host: str) -> bool:
@@ -117,6 +125,7 @@ class Guard:
         self._app, self._most, self._cors = app, most, cors
         self._hosts = frozenset(hosts)
         """Names that a browser may call this server by: against pages that give themselves its address."""
+        self._room = _Room(_BODIES * most)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: D102
         if scope["type"] != "http":
@@ -133,7 +142,7 @@ class Guard:
             await self._drain(receive, int(length) if length.isdigit() else 0)
             await self._too_large()(scope, receive, answer)
             return
-        body = _Body(receive, self._most)
+        body = _Body(receive, self._most, self._room)
         begun = False
 
         async def watched(message: Message) -> None:
@@ -148,6 +157,13 @@ class Guard:
                 raise
             await self._drain(receive, 0)
             await self._too_large()(scope, receive, answer)
+        except TooMuch:
+            if begun:
+                raise
+            told = {"error": "the server has more to do than it can: try again later"}
+            await JSONResponse(told, 503, {"retry-after": "1", "connection": "close"})(scope, receive, answer)
+        finally:
+            self._room.left += body.held
 
     def _too_large(self) -> JSONResponse:
         told = {"error": f"the request has more than {self._most:,} bytes; send less at once"}
@@ -197,16 +213,28 @@ class Guard:
         return sent
 
 
+@dataclass
+class _Room:
+    """Bytes that bodies may still have."""
+
+    left: int
+
+
 class _Body:
     """A body that is counted as it comes."""
 
-    def __init__(self, receive: Receive, most: int) -> None:
-        self._receive, self._left = receive, most
+    def __init__(self, receive: Receive, most: int, room: _Room) -> None:
+        self._receive, self._most, self._room = receive, most, room
+        self.held = 0
 
     async def __call__(self) -> Message:
         message = await self._receive()
         if message["type"] == "http.request":
-            self._left -= len(message.get("body", b""))
-            if self._left < 0:
+            size = len(message.get("body", b""))
+            self.held += size
+            self._room.left -= size
+            if self.held > self._most:
                 raise TooLarge
+            if self._room.left < 0:
+                raise TooMuch
         return message

@@ -5,11 +5,14 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
+from contextlib import aclosing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import msgspec
+from starlette.requests import Request
 from starlette.types import Receive
 
 from dragoman.document import Document, spaced
@@ -17,13 +20,13 @@ from dragoman.errors import OptionError
 from dragoman.serve.frames import Found, Recipe
 from dragoman.serve.markup import Aligned, Page
 from dragoman.serve.metrics import Metrics
-from dragoman.serve.models import Entry, Models, NoModel
+from dragoman.serve.models import Models, NoModel, Version
 from dragoman.serve.options import Options
 from dragoman.serve.queue import Full, Line, Queue, Work
 from dragoman.serve.safety import Keys, Rates
 from dragoman.splitting import Splitter, make
 
-__all__ = ["Gone", "Service", "TooLong", "Translated"]
+__all__ = ["Caller", "Gone", "Service", "TooLong", "Translated", "aligned", "recipe_of"]
 
 _WINDOW = 64
 """Sentences of a long text that wait at a time."""
@@ -39,12 +42,30 @@ class TooLong(Exception):
     """A text needs more time than a request has."""
 
 
+class Caller:
+    """Who waits for an answer: whether they are still there, and until when it is of use to them."""
+
+    def __init__(self, receive: Receive, seconds: float) -> None:
+        self._receive = receive
+        self._until = time.monotonic() + seconds
+
+    @property
+    def seconds(self) -> float:
+        """What is left, however many searches an answer needs."""
+        return max(0.0, self._until - time.monotonic())
+
+    async def gone(self) -> None:
+        """Comes back when they have left."""
+        while (await self._receive())["type"] != "http.disconnect":
+            pass
+
+
 @dataclass(slots=True)
 class Translated:
     """A text and its translation, sentence by sentence."""
 
     document: Document
-    found: list[Found]
+    found: Sequence[Found]
     text: str
     spans: list[tuple[int, int]]
 
@@ -71,94 +92,88 @@ class Service:
             self._splitters[language] = make(self.options.splitter, language)
         return self._splitters[language]
 
-    def document(self, text: str, entry: Entry, *, split: bool = True) -> Document:
+    def document(self, text: str, version: Version, *, split: bool = True) -> Document:
         """The sentences of a text."""
-        splitter = self.splitter(entry.source) if split else None
+        splitter = self.splitter(version.source) if split else None
         return Document.of(text, splitter, self.options.max_sentence)
 
-    async def found(
-        self, recipe: Recipe, lines: Sequence[Line], receive: Receive | None, seconds: float | None = None
-    ) -> list[Found]:
-        """What becomes of lines; the first that cannot be done is an error. Whoever leaves meanwhile cancels it."""
-        work = self._submit(recipe, lines, seconds)
-        found = await self._waited(work, receive)
+    def caller(self, request: Request, seconds: float | None = None) -> Caller:
+        """Who asks, and for how many seconds from now: those of the server, or fewer."""
+        most = self.options.deadline
+        return Caller(request.receive, most if seconds is None else min(seconds, most))
+
+    async def found(self, recipe: Recipe, lines: Sequence[Line], caller: Caller) -> list[Found]:
+        """What becomes of lines; the first that cannot be done is an error. A caller who leaves cancels it."""
+        seconds = caller.seconds
+        if self.queue.too_long(sum(len(line.text) for line in lines), seconds):
+            raise TooLong(
+                f"this would take longer than the {seconds:.3g} seconds that are left of this request: send less at "
+                "once, or to /v1/translate with stream"
+            )
+        found = await self._waited(self.queue.submit(recipe, lines, seconds), caller)
         wrong = next((one.error for one in found if one.error), None)
         if wrong is not None:
             raise OptionError(wrong)
         return found
 
-    def _submit(self, recipe: Recipe, lines: Sequence[Line], seconds: float | None) -> Work:
-        whole = self.options.deadline if seconds is None else min(seconds, self.options.deadline)
-        if self.queue.too_long(sum(len(line.text) for line in lines), whole):
-            raise TooLong(
-                f"this would take longer than the {whole:g} seconds of a request: send less at once, or to "
-                "/v1/translate with stream"
-            )
-        return self.queue.submit(recipe, lines, whole)
+    async def _waited(self, work: Work, caller: Caller) -> list[Found]:
+        with self._while_there(work, caller):
+            return await self.queue.result(work)
 
-    async def _waited(self, work: Work, receive: Receive | None) -> list[Found]:
+    @contextmanager
+    def _while_there(self, work: Work, caller: Caller) -> Iterator[None]:
+        """Cancels a work when its caller leaves, and when nobody waits for it any more."""
+
+        def left(task: asyncio.Task[None]) -> None:
+            if not task.cancelled():
+                self.queue.cancel(work, Gone())
+
+        gone = asyncio.ensure_future(caller.gone())
+        gone.add_done_callback(left)
         try:
-            if receive is None or not work.left:
-                return await self.queue.result(work)
-            result = asyncio.ensure_future(self.queue.result(work))
-            gone = asyncio.ensure_future(_disconnected(receive))
-            try:
-                await asyncio.wait({result, gone}, return_when=asyncio.FIRST_COMPLETED)
-                if not result.done():
-                    raise Gone
-                return result.result()
-            finally:
-                gone.cancel()
-                result.cancel()
+            yield
         finally:
+            gone.cancel()
             self.queue.cancel(work)
 
     async def translate(
         self,
         texts: Sequence[str],
-        entry: Entry,
+        version: Version,
         recipe: Recipe,
-        receive: Receive | None,
+        caller: Caller,
         *,
         split: bool = True,
-        seconds: float | None = None,
         lines: Callable[[Document], list[Line]] | None = None,
     ) -> list[Translated]:
         """Translates texts; `lines` makes lines with constraints of a text."""
-        documents = [self.document(text, entry, split=split) for text in texts]
+        documents = [self.document(text, version, split=split) for text in texts]
         asked = [lines(one) if lines else [Line(s) for s in one.sentences] for one in documents]
-        found = await self.found(recipe, [line for some in asked for line in some], receive, seconds)
+        found = await self.found(recipe, [line for some in asked for line in some], caller)
+        return self._all(documents, found, version)
+
+    def _all(self, documents: Sequence[Document], found: Sequence[Found], version: Version) -> list[Translated]:
+        """Texts and what became of all their sentences, in order."""
         made, at = [], 0
-        for document, some in zip(documents, asked, strict=True):
-            own = found[at : at + len(some)]
-            at += len(some)
-            made.append(self._joined(document, own, entry))
-        self.note(made)
+        for document in documents:
+            own = found[at : at + len(document.spans)]
+            at += len(document.spans)
+            made.append(self._joined(document, own, version))
+        self.note((one.document.text, one.text) for one in made)
         return made
 
     @staticmethod
-    def _joined(document: Document, found: list[Found], entry: Entry) -> Translated:
-        text, spans = document.joined([one.text for one in found], apart=spaced(entry.target))
+    def _joined(document: Document, found: Sequence[Found], version: Version) -> Translated:
+        text, spans = document.joined([one.text for one in found], apart=spaced(version.target))
         return Translated(document, found, text, spans)
 
-    async def stream(
-        self, document: Document, recipe: Recipe, receive: Receive | None = None, asked: Sequence[Line] | None = None
-    ) -> AsyncIterator[Found]:
-        """The sentences of a text one by one, however long it is; each window of them has a deadline of its own."""
-        lines = asked if asked is not None else [Line(sentence) for sentence in document.sentences]
+    async def stream(self, lines: Sequence[Line], recipe: Recipe, caller: Caller) -> AsyncGenerator[Found]:
+        """Sentences one by one, however many there are: a window of them after the other, each with a deadline."""
         for first in range(0, len(lines), _WINDOW):
-            window = lines[first : first + _WINDOW]
-            work = await self._patient(recipe, window)
-            gone = None if receive is None else asyncio.ensure_future(_disconnected(receive))
-            try:
+            work = await self._patient(recipe, lines[first : first + _WINDOW])
+            with self._while_there(work, caller):
                 async for found in self.queue.stream(work):
-                    if gone is not None and gone.done():
-                        raise Gone
                     yield found
-            finally:
-                if gone is not None:
-                    gone.cancel()
-                self.queue.cancel(work)
 
     async def _patient(self, recipe: Recipe, lines: Sequence[Line]) -> Work:
         """A window of a long text waits until there is room."""
@@ -171,65 +186,80 @@ class Service:
                     raise
                 await asyncio.sleep(0.05)
 
-    async def long(self, texts: Sequence[str], entry: Entry, recipe: Recipe) -> list[Translated]:
+    async def long(self, texts: Sequence[str], version: Version, recipe: Recipe, caller: Caller) -> list[Translated]:
         """Translates texts that may be long: files."""
-        documents = [self.document(text, entry) for text in texts]
-        whole = [Line(sentence) for one in documents for sentence in one.sentences]
-        found = [one async for one in self.stream(documents[0], recipe, asked=whole)] if documents else []
-        wrong = next((one.error for one in found if one.error), None)
-        if wrong is not None:
-            raise OptionError(wrong)
-        made, at = [], 0
-        for document in documents:
-            own = found[at : at + len(document.spans)]
-            at += len(document.spans)
-            made.append(self._joined(document, own, entry))
-        self.note(made)
-        return made
+        documents = [self.document(text, version) for text in texts]
+        lines = [Line(sentence) for one in documents for sentence in one.sentences]
+        found = []
+        async with aclosing(self.stream(lines, recipe, caller)) as coming:
+            async for one in coming:
+                if one.error:
+                    raise OptionError(one.error)
+                found.append(one)
+        return self._all(documents, found, version)
 
-    async def html(self, text: str, entry: Entry, recipe: Recipe, receive: Receive | None) -> str:
-        """Translates a page; its tags go where their words went."""
-        page = Page(text)
+    async def html(
+        self, texts: Sequence[str], version: Version, recipe: Recipe, caller: Caller
+    ) -> tuple[list[str], list[list[str]]]:
+        """Translates pages; their tags go where their words went. The best, and the next best of each."""
+        pages = [Page(text) for text in texts]
         detailed = msgspec.structs.replace(recipe, detail=True)
-        made = await self.translate([s.text for s in page.segments], entry, detailed, receive)
-        return page.filled([aligned(one) for one in made])
+        segments = [segment.text for page in pages for segment in page.segments]
+        made = iter(await self.translate(segments, version, detailed, caller))
+        best, others = [], []
+        for page in pages:
+            own = [next(made) for _ in page.segments]
+            best.append(page.filled([aligned(one) for one in own]))
+            listed = [[one, *self.others(one, recipe.nbest - 1, version)] for one in own]
+            more = [
+                page.filled([aligned(some[min(rank, len(some) - 1)]) for some in listed])
+                for rank in range(1, max(map(len, listed), default=1))
+            ]
+            others.append([text for text in dict.fromkeys(more) if text != best[-1]])
+        return best, others
 
-    async def detect(self, text: str, receive: Receive | None, target: str = "") -> list[tuple[Entry, float]]:
+    def others(self, made: Translated, count: int, version: Version) -> list[Translated]:
+        """Other translations of a text: the next best of each of its sentences."""
+        lists = [_candidates(found) for found in made.found]
+        return [
+            self._joined(made.document, [listed[min(rank, len(listed) - 1)] for listed in lists], version)
+            for rank in range(1, count + 1)
+            if any(len(listed) > rank for listed in lists)
+        ]
+
+    async def detect(self, text: str, caller: Caller, target: str = "") -> list[tuple[Version, float]]:
         """Which model knows the most of a text's words, as percentages: the best first."""
-        entries: dict[str, Entry] = {}
-        for entry in self.models.loaded():
-            if not target or entry.target == target:
-                entries.setdefault(entry.source, entry)
+        versions: dict[str, Version] = {}
+        for version in self.models.loaded():
+            if not target or version.target == target:
+                versions.setdefault(version.source, version)
         line = " ".join(text[:_DETECTED].split())
         shares = []
-        for entry in entries.values():
-            found = await self.found(Recipe(entry.name, kind="detect"), [Line(line)], receive)
-            shares.append((entry, float((found[0].detail or {}).get("known", 0.0))))
+        for version in versions.values():
+            found = await self.found(recipe_of(version, kind="detect"), [Line(line)], caller)
+            shares.append((version, float((found[0].detail or {}).get("known", 0.0))))
         return sorted(shares, key=lambda share: -share[1])
 
-    async def entry(self, model: str, source: str, target: str, texts: Sequence[str], receive: Receive) -> Entry:
-        """The model that somebody means."""
+    async def version(self, model: str, source: str, target: str, texts: Sequence[str], caller: Caller) -> Version:
+        """The model that somebody means, as it is now."""
         if model:
-            entry = self.models.get(model)
-            if not entry.loaded:
-                raise NoModel(f"the model {model} is not loaded")
-            return entry
+            return self.models.now(model)
         loaded = self.models.loaded()
         if not source and not target and loaded:
             return loaded[0]
         if source in {"", "auto"}:
-            ranked = await self.detect(" ".join(texts)[:_DETECTED], receive, target)
-            if not ranked:
+            known = await self.detect(" ".join(texts)[:_DETECTED], caller, target)
+            if not known:
                 raise NoModel(f"no model translates to {target[:40]}")
-            return ranked[0][0]
+            return known[0][0]
         return self.models.find(source, target)
 
-    def note(self, made: Sequence[Translated]) -> None:
-        """Keeps what was translated, if that was asked for."""
+    def note(self, made: Iterable[tuple[str, str]]) -> None:
+        """Keeps texts and their translations, if that was asked for."""
         if not self.options.log_text:
             return
-        lines = [json.dumps({"source": one.document.text, "target": one.text}, ensure_ascii=False) for one in made]
-        with Path(self.options.log_text).open("a", encoding="utf-8") as file:
+        lines = [json.dumps({"source": source, "target": target}, ensure_ascii=False) for source, target in made]
+        with Path(self.options.log_text).open("a", encoding="utf-8", errors="replace") as file:
             file.write("".join(f"{line}\n" for line in lines))
 
     def gauges(self) -> list[tuple[str, str, str, float]]:
@@ -265,6 +295,19 @@ def aligned(made: Translated) -> Aligned:
     return Aligned(made.text, links, words)
 
 
-async def _disconnected(receive: Receive) -> None:
-    while (await receive())["type"] != "http.disconnect":
-        pass
+def _candidates(found: Found) -> list[Found]:
+    """The translations of a sentence, each as if it were the best."""
+    detail = found.detail or {}
+    made = []
+    for one in detail.get("candidates", []):
+        links = []
+        if "alignment" in one:
+            left, right = detail["source_spans"], one["target_spans"]
+            links = [[*left[s], *right[t]] for s, t in one["alignment"]]
+        made.append(Found(one["text"], detail={"spans": links, "target_spans": one.get("target_spans", [])}))
+    return made or [found]
+
+
+def recipe_of(version: Version, **wanted: Any) -> Recipe:
+    """What a request wants, of the model as it was when it began."""
+    return Recipe(version.name, revision=version.revision, **wanted)

@@ -18,11 +18,12 @@ from pathlib import Path
 from typing import Any, Literal
 
 from dragoman import alignment, corpus, grammars, lm, maxent, rules, tags, toml, word_classes
-from dragoman._core import VERSION
+from dragoman._core import VERSION, get_threads
 from dragoman.alignment import Links
 from dragoman.bitext import Bitext, Files, Resolved, named, resolve
 from dragoman.common import Seeded, Sorting
 from dragoman.eflomal import align_with_eflomal
+from dragoman.engine import Engine, engine_of
 from dragoman.errors import InputError, OptionError
 from dragoman.files import Lines, read_parallel, read_text, write_bytes, write_text
 from dragoman.looks import Looks, look
@@ -76,6 +77,7 @@ class Options(Seeded, Sorting):
         names={
             "samplers": "align_samplers", "sweeps": "align_sweeps", "collect": "align_collect",
             "lowercase": "align_lowercase", "prefix": "align_prefix", "max_words": "align_max_words",
+            "shards": "align_shards",
         },
         without=["seed"],
         section="Word alignment",
@@ -212,6 +214,7 @@ def train(
     *,
     bitext: Texts | Files | Bitext | Sequence[Files | Bitext] = (),
     overwrite: bool = False,
+    engine: Engine | None = None,
     progress: Progress | None = None,
     say: Say | None = None,
     **changes: Any,
@@ -231,6 +234,9 @@ def train(
     its inputs and options, is continued; a model that the same run made is given back. Anything else is refused, unless
     `overwrite` replaces a model or the beginning of one. `say` is called before the work begins with what people should
     know of the text; without it, warnings are Python's.
+
+    The workers of an `engine` that are other processes tokenise, sample the links of `align_shards`, find rules, and
+    count n-grams; the model is that of one machine to the last byte. Only this process reads and writes files.
     """
     if "fresh" in changes:
         raise OptionError("`fresh` is called `overwrite` now")
@@ -248,8 +254,11 @@ def train(
     if not overwrite or there is None:
         _refuse(folder, there is not None)
     _tell(plan, say)
-    with Workshop(folder, key, old=_files(there), overwrite=overwrite) as shop:
-        run = _Run(plan, shop.work, o, progress or (lambda _n, _d, _t: None))
+    with (
+        engine or engine_of(get_threads()) as workers,
+        Workshop(folder, key, old=_files(there), overwrite=overwrite) as shop,
+    ):
+        run = _Run(plan, shop.work, o, workers, progress or (lambda _n, _d, _t: None))
         for name in (*STEPS, *(["maxent"] if "maxent" in o.reordering else [])):
             shop.step(name, lambda name=name: run.step(name))  # type: ignore[misc]
         files = [file for step in shop.steps for file in step.files if file not in {_SOURCE, _TARGET, _LINKS, _COUNTS}]
@@ -436,8 +445,8 @@ def _again(folder: Path) -> Trained:
 class _Run:
     """The steps of a training run, which make their files in the folder `work`."""
 
-    def __init__(self, plan: _Plan, work: Path, options: Options, progress: Progress) -> None:
-        self.plan, self.work, self.options, self.progress = plan, work, options, progress
+    def __init__(self, plan: _Plan, work: Path, options: Options, engine: Engine, progress: Progress) -> None:
+        self.plan, self.work, self.options, self.engine, self.progress = plan, work, options, engine, progress
 
     def step(self, name: str) -> Made:
         """Makes the files of a step."""
@@ -468,7 +477,9 @@ class _Run:
             learnt.append(_learnt(kind, side))
             return str(self.work / _learnt(kind, side))
 
-        report, _ = corpus.run_cleaning(self.plan.found, self._sides, self.plan.settled, place, progress=tick)
+        report, _ = corpus.run_cleaning(
+            self.plan.found, self._sides, self.plan.settled, place, progress=tick, engine=self.engine
+        )
         return [_SOURCE, _TARGET, *learnt], report.to_dict()
 
     def _learnt_before(self) -> list[str]:
@@ -491,7 +502,8 @@ class _Run:
             found = align_with_eflomal(source, target)
         else:
             chosen = replace(o.alignment, seed=o.seed)
-            aligner = alignment.train(source, target, chosen, lambda d, t: self.progress("align", d, t))
+            tick: Callable[[int, int], None] = lambda d, t: self.progress("align", d, t)  # noqa: E731
+            aligner = alignment.train(source, target, chosen, tick, engine=self.engine)
             assert aligner.trained is not None  # just trained
             found = aligner.trained
             aligner.save(self.work / "aligner")
@@ -517,6 +529,7 @@ class _Run:
                 top=o.rules.top,
                 significance=o.rules.significance,
                 memory=o.memory,
+                engine=self.engine,
             )
         else:
             report = rules.extract(
@@ -529,6 +542,7 @@ class _Run:
                 orientation_counts=out == _COUNTS,
                 rule_tags=self._tags(),
                 memory=o.memory,
+                engine=self.engine,
             )
         if not report.rules:
             first = self.plan.found.paths[0]
@@ -621,6 +635,7 @@ class _Run:
             discount_fallback=(0.5, 1.0, 1.5),  # for a text so small that there is nothing to take discounts from
             skip_symbols=True,
             form="hash",
+            engine=self.engine,
         )
         return ["lm"], {"tokens": report.tokens, "types": report.types, "counts": report.counts}
 

@@ -15,7 +15,7 @@ pub use numbers::{MAX_WIDTH, Numbers};
 pub use runs::{Merge, Runs};
 pub use strings::Strings;
 
-use crate::{Result, Scratch};
+use crate::{Error, Result, Scratch};
 
 /// Records of one shape in memory.
 pub trait Buffer: Sized {
@@ -72,14 +72,42 @@ impl<B: Buffer> Sorter<B> {
     /// Writes the records of the buffer as one run.
     fn spill(&mut self) -> Result<()> {
         self.buffer.sort();
-        let runs = match &mut self.runs {
-            Some(runs) => runs,
-            none => none.insert(Runs::new(&self.scratch, self.buffer.width())?),
-        };
-        self.buffer.each(|record| runs.push(record))?;
+        self.runs()?;
+        let Self { buffer, runs: Some(runs), .. } = self else { unreachable!("made a line before") };
+        buffer.each(|record| runs.push(record))?;
         runs.end();
         self.buffer.clear();
         Ok(())
+    }
+
+    /// The records as one run, for the sorter of another process; all of them must fit into memory.
+    pub fn run(mut self) -> Result<Vec<u8>> {
+        if self.runs.is_some() {
+            return Err(Error::Invalid("more records than one run has room for".to_owned()));
+        }
+        self.buffer.sort();
+        let mut bytes = Vec::with_capacity(self.buffer.bytes());
+        let framed = self.buffer.width().is_none();
+        self.buffer.each(|record| {
+            if framed {
+                bytes.extend((record.len() as u32).to_le_bytes());
+            }
+            bytes.extend_from_slice(record);
+            Ok(())
+        })?;
+        Ok(bytes)
+    }
+
+    /// Adds a run that [`Sorter::run`] made.
+    pub fn add(&mut self, run: &[u8]) -> Result<()> {
+        self.runs()?.add(run)
+    }
+
+    fn runs(&mut self) -> Result<&mut Runs> {
+        match &mut self.runs {
+            Some(runs) => Ok(runs),
+            none => Ok(none.insert(Runs::new(&self.scratch, self.buffer.width())?)),
+        }
     }
 
     /// The records in order.
@@ -205,6 +233,54 @@ mod tests {
             let once = sorted(Numbers::counted(2), 1 << 20, 2, push);
             prop_assert!(once.is_sorted_by(|a, b| a[0] < b[0]), "in memory every key comes once");
         }
+    }
+
+    proptest! {
+        #[test]
+        fn runs_of_other_sorters_count_as_records(
+            shares in prop::collection::vec(prop::collection::vec(prop::collection::vec(0..4u8, 0..9), 0..60), 0..5),
+            own in prop::collection::vec(prop::collection::vec(0..4u8, 0..9), 0..60), limit in 1..2000usize,
+        ) {
+            let scratch = Scratch::new(None);
+            let runs: Vec<Vec<u8>> = shares.iter().map(|records| {
+                let mut sorter = Sorter::new(Strings::default(), &scratch, usize::MAX);
+                records.iter().for_each(|record| sorter.push(record).unwrap());
+                sorter.run().unwrap()
+            }).collect();
+            let found = sorted(Strings::default(), limit, 2, |sorter| {
+                for record in &own { sorter.push(record).unwrap(); }
+                for run in &runs { sorter.add(run).unwrap(); }
+            });
+            let mut slow: Vec<Vec<u8>> = shares.concat();
+            slow.extend(own);
+            slow.sort();
+            prop_assert_eq!(found, slow);
+        }
+    }
+
+    #[test]
+    fn runs_of_rows_add_up_and_damaged_runs_are_errors() {
+        let scratch = Scratch::new(None);
+        let run = |rows: &[u32]| {
+            let mut sorter = Sorter::new(Numbers::counted(2), &scratch, usize::MAX);
+            rows.iter().for_each(|&word| sorter.push(&[word], &[1]).unwrap());
+            sorter.run().unwrap()
+        };
+        let rows = sorted(Numbers::counted(2), 1 << 20, 2, |sorter| {
+            sorter.add(&run(&[3, 1, 3])).unwrap();
+            sorter.add(&run(&[])).unwrap();
+            sorter.add(&run(&[2, 3])).unwrap();
+        });
+        assert_eq!(rows, [[1, 1], [2, 1], [3, 1], [3, 2]]);
+        let mut numbers = Sorter::new(Numbers::counted(2), &scratch, 1 << 20);
+        let mut strings = Sorter::new(Strings::default(), &scratch, 1 << 20);
+        let good = run(&[1, 2]);
+        let wrong = [&good[8..], &good[..8]].concat();
+        assert!(
+            numbers.add(&good[..7]).is_err() && numbers.add(&wrong).is_err() && numbers.add(&good).is_ok()
+        );
+        assert!(strings.add(b"\x02\0\0\0a").is_err() && strings.add(b"\x02\0").is_err());
+        assert!(strings.add(b"\x01\0\0\0b\x01\0\0\0a").is_err());
     }
 
     #[test]

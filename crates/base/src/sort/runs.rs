@@ -1,8 +1,8 @@
 //! Sorted runs of byte strings in one temporary file, and their merge.
 
-use crate::Result;
 use crate::io::read_at;
 use crate::scratch::{CHUNK, Scratch};
+use crate::{Error, Result};
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
@@ -43,6 +43,16 @@ impl Runs {
         self.write(record)
     }
 
+    /// Adds a whole run, which another process made.
+    pub fn add(&mut self, run: &[u8]) -> Result<()> {
+        if !in_order(run, self.width) {
+            return Err(Error::Invalid("a sorted run was damaged on its way".to_owned()));
+        }
+        self.write(run)?;
+        self.end();
+        Ok(())
+    }
+
     /// The run is complete.
     pub fn end(&mut self) {
         self.ends.push(self.length);
@@ -64,6 +74,24 @@ impl Runs {
         }
         Ok(Merge { heap, scratch, fresh: true })
     }
+}
+
+/// Whether bytes are whole records in order.
+fn in_order(mut run: &[u8], width: Option<usize>) -> bool {
+    let mut last: &[u8] = &[];
+    while !run.is_empty() {
+        let (length, rest) = match (width, run.split_first_chunk::<4>()) {
+            (Some(width), _) => (width, run),
+            (None, Some((head, rest))) => (u32::from_le_bytes(*head) as usize, rest),
+            (None, None) => return false,
+        };
+        let Some((record, rest)) = rest.split_at_checked(length) else { return false };
+        if record < last {
+            return false;
+        }
+        (last, run) = (record, rest);
+    }
+    true
 }
 
 /// One sorted run, read piece by piece.

@@ -5,7 +5,7 @@ use crate::words::{BOS, EOS, SPECIAL};
 use dragoman_base::io::Lines;
 use dragoman_base::sort::{Numbers, Sorter};
 use dragoman_base::words::{controls, words};
-use dragoman_base::{Error, Names, Result};
+use dragoman_base::{Error, Names, Result, Scratch};
 
 /// Counts the n-grams of the highest order, each sentence begun with as many `<s>` as it takes.
 ///
@@ -35,9 +35,7 @@ impl Counter {
         let mut lines = Lines::open(path)?;
         while let Some(line) = lines.next()? {
             if let Err(word) = self.line(line, report)? {
-                let (path, number) = (lines.path().to_owned(), lines.number());
-                let want = "words other than <s>, </s> and <unk> (which may be skipped on request)";
-                return Err(Error::format(&path, number, want, word));
+                return Err(not_allowed(&lines, word));
             }
         }
         Ok(())
@@ -45,6 +43,15 @@ impl Counter {
 
     /// Counts one sentence; the inner error is the special word it must not have.
     pub fn line(&mut self, line: &str, report: &mut Report) -> Result<std::result::Result<(), &'static str>> {
+        if let Err(word) = self.read(line, report) {
+            return Ok(Err(word));
+        }
+        push(&mut self.sorter, self.order, &self.sentence)?;
+        Ok(Ok(()))
+    }
+
+    /// Makes a line the current sentence.
+    fn read(&mut self, line: &str, report: &mut Report) -> std::result::Result<(), &'static str> {
         self.sentence.clear();
         self.sentence.resize(self.order - 1, BOS);
         report.controls += controls(line);
@@ -55,16 +62,61 @@ impl Counter {
             } else if self.skip_symbols {
                 report.symbols += 1;
             } else {
-                return Ok(Err(SPECIAL[id as usize]));
+                return Err(SPECIAL[id as usize]);
             }
         }
         report.sentences += 1;
         report.tokens += (self.sentence.len() + 1 - self.order) as u64;
         self.sentence.push(EOS);
         self.sentence.reverse();
-        for at in 0..=self.sentence.len() - self.order {
-            self.sorter.push(&self.sentence[at..at + self.order], &[1])?;
-        }
-        Ok(Ok(()))
+        Ok(())
     }
+
+    /// Appends sentences to `chunk` until it is full, for [`run`]; false at the end of the file.
+    pub fn gather(&mut self, lines: &mut Lines, chunk: &mut Vec<u8>, report: &mut Report) -> Result<bool> {
+        while chunk.len() < FULL {
+            let Some(line) = lines.next()? else { return Ok(false) };
+            if let Err(word) = self.read(line, report) {
+                return Err(not_allowed(lines, word));
+            }
+            // What stands before every sentence need not travel.
+            let own = &self.sentence[..self.sentence.len() + 1 - self.order];
+            chunk.extend((own.len() as u32).to_le_bytes());
+            for word in own {
+                chunk.extend(word.to_le_bytes());
+            }
+        }
+        Ok(true)
+    }
+}
+
+/// Bytes after which a part of the text is full.
+const FULL: usize = 1 << 20;
+
+fn not_allowed(lines: &Lines, word: &str) -> Error {
+    let want = "words other than <s>, </s> and <unk> (which may be skipped on request)";
+    Error::format(lines.path(), lines.number(), want, word)
+}
+
+/// Counts the n-grams of a sentence, which is given from its last word to its start.
+fn push(sorter: &mut Sorter<Numbers>, order: usize, sentence: &[u32]) -> Result<()> {
+    sentence.windows(order).try_for_each(|gram| sorter.push(gram, &[1]))
+}
+
+/// The n-grams of a part of the text and their counts as a sorted run, for [`Sorter::add`].
+pub fn run(order: usize, chunk: &[u8]) -> Result<Vec<u8>> {
+    let wrong = || Error::Invalid("a part of the text was damaged on its way".to_owned());
+    let (numbers, rest) = chunk.as_chunks::<4>();
+    let numbers: Vec<u32> = numbers.iter().map(|number| u32::from_le_bytes(*number)).collect();
+    let mut sorter = Sorter::new(Numbers::counted(order + 1), &Scratch::new(None), usize::MAX);
+    let (mut left, mut sentence) = (numbers.as_slice(), Vec::new());
+    while let Some((&length, after)) = left.split_first() {
+        let (own, after) = after.split_at_checked(length as usize).ok_or_else(wrong)?;
+        sentence.clear();
+        sentence.extend_from_slice(own);
+        sentence.resize(own.len() + order - 1, BOS);
+        push(&mut sorter, order, &sentence)?;
+        left = after;
+    }
+    if rest.is_empty() { sorter.run() } else { Err(wrong()) }
 }

@@ -13,6 +13,7 @@ mod store;
 pub use discount::Discounts;
 
 use count::Counter;
+use dragoman_base::io::Lines;
 use dragoman_base::sort::{self, Numbers, Sorter};
 use dragoman_base::{Error, Result, Scratch, Texts};
 use rayon::prelude::*;
@@ -81,12 +82,17 @@ pub enum Source<'a> {
     Lines(&'a Texts),
 }
 
+fn check_order(order: usize) -> Result<()> {
+    if (1..=MAX_ORDER).contains(&order) {
+        return Ok(());
+    }
+    Err(Error::Invalid(format!("expected an order from 1 to {MAX_ORDER}, found {order}")))
+}
+
 fn check(options: &Options) -> Result<Vec<u64>> {
     let order = options.order;
     let bad = |message: String| Err(Error::Invalid(message));
-    if !(1..=MAX_ORDER).contains(&order) {
-        return bad(format!("expected an order from 1 to {MAX_ORDER}, found {order}"));
-    }
+    check_order(order)?;
     if options.memory < MIN_MEMORY {
         return bad(format!("expected at least 1M of memory, found {} bytes", options.memory));
     }
@@ -108,9 +114,13 @@ fn check(options: &Options) -> Result<Vec<u64>> {
     Ok(prune)
 }
 
-fn count(source: Source<'_>, options: &Options, scratch: &Scratch, report: &mut Report) -> Result<Counter> {
+fn counter(options: &Options, scratch: &Scratch) -> Counter {
     let sorter = Sorter::new(Numbers::counted(options.order + 1), scratch, options.memory / 2);
-    let mut counter = Counter::new(options, sorter);
+    Counter::new(options, sorter)
+}
+
+fn count(source: Source<'_>, options: &Options, scratch: &Scratch, report: &mut Report) -> Result<Counter> {
+    let mut counter = counter(options, scratch);
     match source {
         Source::Files(paths) => paths.iter().try_for_each(|path| counter.file(path, report))?,
         Source::Lines(lines) => {
@@ -121,16 +131,6 @@ fn count(source: Source<'_>, options: &Options, scratch: &Scratch, report: &mut 
             }
         }
     }
-    report.types = counter.names.len() as u64 - 3;
-    if report.tokens == 0 {
-        let name = match source {
-            Source::Files([first, ..]) => first,
-            _ => "text",
-        };
-        let found = format!("{} lines without any", report.sentences);
-        let want = "text with at least one word".to_owned();
-        return Err(Error::Format { path: name.to_owned(), line: 1, want, found });
-    }
     Ok(counter)
 }
 
@@ -139,13 +139,91 @@ pub fn estimate(source: Source<'_>, options: &Options, target: &mut dyn Target) 
     let prune = check(options)?;
     let scratch = Scratch::new(options.scratch.as_deref());
     let mut report = Report::default();
-    let order = options.order;
     let counter = count(source, options, &scratch, &mut report)?;
+    let name = match source {
+        Source::Files([first, ..]) => first,
+        _ => "text",
+    };
+    smoothed(counter, options, &prune, name, report, target)
+}
+
+/// An estimation whose n-grams are counted by other processes: parts of the text go out, sorted runs come back in any
+/// order. The model is that of [`estimate`].
+pub struct Estimation {
+    options: Options,
+    prune: Vec<u64>,
+    paths: Vec<String>,
+    /// The file that is being read, and its lines.
+    current: usize,
+    lines: Option<Lines>,
+    counter: Counter,
+    report: Report,
+}
+
+impl Estimation {
+    /// An estimation from text files.
+    pub fn new(paths: Vec<String>, options: Options) -> Result<Self> {
+        let prune = check(&options)?;
+        let counter = counter(&options, &Scratch::new(options.scratch.as_deref()));
+        Ok(Self { options, prune, paths, current: 0, lines: None, counter, report: Report::default() })
+    }
+
+    /// The next part of the text, for [`run`]; none at its end.
+    pub fn chunk(&mut self) -> Result<Option<Vec<u8>>> {
+        let mut chunk = Vec::new();
+        while let Some(path) = self.paths.get(self.current) {
+            let lines = match &mut self.lines {
+                Some(lines) => lines,
+                none => none.insert(Lines::open(path)?),
+            };
+            if self.counter.gather(lines, &mut chunk, &mut self.report)? {
+                break;
+            }
+            self.lines = None;
+            self.current += 1;
+        }
+        Ok((!chunk.is_empty()).then_some(chunk))
+    }
+
+    /// Takes what [`run`] made of a part.
+    pub fn add(&mut self, run: &[u8]) -> Result<()> {
+        self.counter.sorter.add(run)
+    }
+
+    /// Estimates the model, when every part has come back, and hands it to `target`.
+    pub fn finish(self, target: &mut dyn Target) -> Result<Report> {
+        let name = self.paths.first().map_or("text", String::as_str);
+        smoothed(self.counter, &self.options, &self.prune, name, self.report, target)
+    }
+}
+
+/// The n-grams of a part of the text and their counts, as a sorted run.
+pub fn run(order: usize, chunk: &[u8]) -> Result<Vec<u8>> {
+    check_order(order)?;
+    count::run(order, chunk)
+}
+
+/// From counted n-grams to a model; `name` is that of the text.
+fn smoothed(
+    counter: Counter,
+    options: &Options,
+    prune: &[u64],
+    name: &str,
+    mut report: Report,
+    target: &mut dyn Target,
+) -> Result<Report> {
+    report.types = counter.names.len() as u64 - 3;
+    if report.tokens == 0 {
+        let found = format!("{} lines without any", report.sentences);
+        let want = "text with at least one word".to_owned();
+        return Err(Error::Format { path: name.to_owned(), line: 1, want, found });
+    }
+    let (order, scratch) = (options.order, Scratch::new(options.scratch.as_deref()));
     let (names, full) = (counter.names, counter.sorter.finish()?);
     // The other half of the memory; wider records get more of it.
     let share = |n: usize| options.memory / 2 * (n + 2) / (2..=order).map(|n| n + 2).sum::<usize>();
     let contexts = (2..=order).map(|n| Sorter::new(Numbers::new(n + 2), &scratch, share(n))).collect();
-    let adjusted = adjust::adjust(full, order, &prune, names.len(), contexts)?;
+    let adjusted = adjust::adjust(full, order, prune, names.len(), contexts)?;
     (report.discounts, report.fallback) = discount::discounts(&adjusted.stats, options.fallback)?;
     report.counts = adjusted.stats.iter().map(|s| s.kept).collect();
     report.counts_before = adjusted.stats.iter().map(|s| s.total).collect();

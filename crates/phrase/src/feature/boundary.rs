@@ -20,15 +20,22 @@ struct Boundary {
     base: u32,
     common: Common,
     allowed: Vec<bool>,
-    /// The table whose rules carry tags, and where these are in its rows; none if words have symbols of their own.
-    carried: Option<(usize, Arc<dyn RuleSource>, [usize; 2])>,
+    /// None if words have symbols of their own.
+    carried: Option<Carried>,
+}
+
+/// A table whose rules carry tags, its number, and where the tags of the first and the last word are in its rows.
+struct Carried {
+    table: usize,
+    rules: Arc<dyn RuleSource>,
+    columns: [usize; 2],
 }
 
 impl Boundary {
     /// The symbols of a rule's first and last word; none if it has no word.
     fn ends(&self, sentence: &Sentence<'_>, rule: &Rule<'_>) -> Option<(u32, u32)> {
         let (first, last) = rule.target.first().zip(rule.target.last())?;
-        let Some((table, rules, columns)) = &self.carried else {
+        let Some(Carried { table, rules, columns }) = &self.carried else {
             return Some((self.symbols.target(sentence, *first), self.symbols.target(sentence, *last)));
         };
         if rule.origin != Origin::Table(*table) {
@@ -93,11 +100,11 @@ impl PreparedOrder for Ready<'_> {
 }
 
 /// The columns of a table whose rules carry tags.
-fn carried(part: &Part, to: &Builder) -> Result<Option<(usize, Arc<dyn RuleSource>, [usize; 2])>> {
+fn carried(part: &Part, to: &Builder) -> Result<Option<Carried>> {
     let Some(number) = part.get("table") else { return Ok(None) };
-    let number =
+    let table =
         number.parse().map_err(|_| Error::Invalid(format!("pb: no number of a table: `{number}`")))?;
-    let rules = to.table(number)?;
+    let rules = to.table(table)?;
     let mut columns = [0; 2];
     for (place, name) in columns.iter_mut().zip(TAG_COLUMNS) {
         let found = rules.columns().iter().position(|column| column == name);
@@ -105,7 +112,7 @@ fn carried(part: &Part, to: &Builder) -> Result<Option<(usize, Arc<dyn RuleSourc
             Error::Invalid("pb: the rules of this model carry no tags; train it with a tagger".to_owned())
         })?;
     }
-    Ok(Some((number, rules, columns)))
+    Ok(Some(Carried { table, rules, columns }))
 }
 
 /// `pb`, with `classes` (a class file of the target) and their number `size`, or `tags` (words and their tags), or

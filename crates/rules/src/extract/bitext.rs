@@ -62,6 +62,62 @@ impl Chunk {
     }
 }
 
+impl Chunk {
+    /// The chunk as bytes, for another process; without the words in an input that rules are extracted for.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let words = self.source.len() + self.target.len() + self.tags.len();
+        let mut bytes = Vec::with_capacity(4 * (2 + 4 * self.pairs.len() + words + self.links.len()));
+        let mut put = |number: u32| bytes.extend(number.to_le_bytes());
+        put(self.pairs.len() as u32);
+        put(u32::from(!self.tags.is_empty()));
+        for Pair { source, target, links, oriented } in &self.pairs {
+            for range in [source, target, links] {
+                put(range.len() as u32);
+            }
+            put(u32::from(*oriented));
+        }
+        self.source.iter().chain(&self.target).chain(&self.tags).for_each(|&word| put(word));
+        self.links.iter().for_each(|&[i, j]| put(u32::from(i) << 16 | u32::from(j)));
+        bytes
+    }
+
+    /// The chunk of these bytes.
+    pub fn of_bytes(bytes: &[u8]) -> Result<Self> {
+        let wrong = || Error::Invalid("a part of the text was damaged on its way".to_owned());
+        let (numbers, rest) = bytes.as_chunks::<4>();
+        let mut numbers = numbers.iter().map(|number| u32::from_le_bytes(*number));
+        let count = numbers.next().filter(|_| rest.is_empty()).ok_or_else(wrong)? as usize;
+        let tagged = numbers.next().ok_or_else(wrong)? != 0;
+        let mut chunk = Self::default();
+        let mut ends = [0; 3];
+        for _ in 0..count {
+            let mut range = |end: &mut usize| {
+                let from = *end;
+                *end += numbers.next().ok_or_else(wrong)? as usize;
+                Ok::<_, Error>(from..*end)
+            };
+            let [source, target, links] = &mut ends;
+            let (source, target, links) = (range(source)?, range(target)?, range(links)?);
+            let oriented = numbers.next().ok_or_else(wrong)? != 0;
+            chunk.pairs.push(Pair { source, target, links, oriented });
+        }
+        let tags = if tagged { ends[1] } else { 0 };
+        if numbers.len() != ends.iter().sum::<usize>() + tags {
+            return Err(wrong());
+        }
+        chunk.source.extend(numbers.by_ref().take(ends[0]));
+        chunk.target.extend(numbers.by_ref().take(ends[1]));
+        chunk.tags.extend(numbers.by_ref().take(tags));
+        chunk.links.extend(numbers.map(|link| [(link >> 16) as u16, link as u16]));
+        let fits = |pair: &Pair| {
+            let (sources, targets) = (pair.source.len(), pair.target.len());
+            let inside = |link: &[u16; 2]| usize::from(link[0]) < sources && usize::from(link[1]) < targets;
+            chunk.links[pair.links.clone()].iter().all(inside)
+        };
+        if chunk.pairs.iter().all(fits) { Ok(chunk) } else { Err(wrong()) }
+    }
+}
+
 /// Words of both sides after which a chunk is full.
 const FULL: usize = 1 << 17;
 

@@ -16,7 +16,7 @@ mod sampled;
 mod score;
 mod significance;
 
-pub use blocks::{Model, Orientation};
+pub use blocks::{Model, Orientation, Shape};
 pub use finish::TAG_COLUMNS;
 pub use gaps::Limits;
 pub use sampled::{Grammar, Index, Sampling};
@@ -24,9 +24,10 @@ pub use score::{ReorderingSmoothing, Scores, Smoothing, orientations};
 pub use significance::Threshold;
 
 use crate::gap;
+use bitext::Chunk;
 use dragoman_base::io::Output;
 use dragoman_base::scratch::{Scratch, Spool};
-use dragoman_base::sort::{Sorter, Strings};
+use dragoman_base::sort::{Sorted, Sorter, Strings};
 use dragoman_base::{Error, Names, Result};
 use filter::Filter;
 use gaps::{Cutter, Written};
@@ -133,11 +134,16 @@ pub struct Report {
     pub rare: u64,
 }
 
+fn check_length(length: usize) -> Result<()> {
+    if (1..=MAX_PHRASE).contains(&length) {
+        return Ok(());
+    }
+    Err(Error::Invalid(format!("expected phrases of 1 to {MAX_PHRASE} words, found {length}")))
+}
+
 fn check(options: &Options) -> Result<()> {
     let bad = |message: String| Err(Error::Invalid(message));
-    if !(1..=MAX_PHRASE).contains(&options.length) {
-        return bad(format!("expected phrases of 1 to {MAX_PHRASE} words, found {}", options.length));
-    }
+    check_length(options.length)?;
     if options.memory < MIN_MEMORY {
         return bad(format!("expected at least 1M of memory, found {} bytes", options.memory));
     }
@@ -168,7 +174,7 @@ fn check(options: &Options) -> Result<()> {
     if repeated { bad("a reordering model was named twice".to_owned()) } else { Ok(()) }
 }
 
-fn check_gaps(options: &Options, limits: &Limits) -> Result<()> {
+fn check_limits(limits: &Limits) -> Result<()> {
     let bad = |message: String| Err(Error::Invalid(message));
     if !(1..=MAX_PHRASE).contains(&limits.span) {
         return bad(format!("expected rules that span 1 to {MAX_PHRASE} words, found {}", limits.span));
@@ -178,6 +184,12 @@ fn check_gaps(options: &Options, limits: &Limits) -> Result<()> {
             "expected at least one symbol, gaps of at least one word, and at most two gaps".to_owned()
         );
     }
+    Ok(())
+}
+
+fn check_gaps(options: &Options, limits: &Limits) -> Result<()> {
+    let bad = |message: String| Err(Error::Invalid(message));
+    check_limits(limits)?;
     if !options.models.is_empty() {
         return bad("rules with gaps have no reordering models".to_owned());
     }
@@ -225,11 +237,70 @@ fn write_names(path: &Path, names: &Names) -> Result<()> {
 /// Extracts rules and writes the table.
 pub fn extract(options: &Options) -> Result<Report> {
     check(options)?;
+    let filter = Filter::for_rules(options)?;
+    let (read, sorted) = passes::first(options, filter.as_ref(), occurrences(options))?;
+    score(options, filter.as_ref(), read, sorted)
+}
+
+/// An extraction whose rules are found by other processes: parts of the text go out, sorted runs come back in any
+/// order. The table is that of [`extract`].
+pub struct Extraction {
+    options: Options,
+    read: passes::Read<'static>,
+    /// What was read last.
+    last: Option<Chunk>,
+    sorter: Sorter<Strings>,
+}
+
+impl Extraction {
+    /// Opens the files.
+    pub fn new(options: Options) -> Result<Self> {
+        check(&options)?;
+        if !options.filter.is_empty() {
+            return Err(Error::Invalid("rules for a given input are found in one process".to_owned()));
+        }
+        let (read, sorter) = (passes::open(&options, None)?, occurrences(&options));
+        Ok(Self { options, read, last: None, sorter })
+    }
+
+    /// The next part of the text, for [`run`]; none at its end.
+    pub fn chunk(&mut self) -> Result<Option<Vec<u8>>> {
+        self.last = self.read.next(self.last.as_ref())?;
+        Ok(self.last.as_ref().map(Chunk::to_bytes))
+    }
+
+    /// Takes what [`run`] made of a part.
+    pub fn add(&mut self, run: &[u8]) -> Result<()> {
+        self.sorter.add(run)
+    }
+
+    /// Scores the rules and writes the table; every part has come back.
+    pub fn finish(self) -> Result<Report> {
+        score(&self.options, None, self.read, self.sorter.finish()?)
+    }
+}
+
+/// The phrase pairs, or rules with gaps, of a part of the text as a sorted run.
+pub fn run(shape: &Shape, gaps: Option<&Limits>, chunk: &[u8]) -> Result<Vec<u8>> {
+    check_length(shape.length)?;
+    gaps.map_or(Ok(()), check_limits)?;
+    let sorter = Sorter::new(Strings::default(), &Scratch::new(None), usize::MAX);
+    passes::run(shape, gaps, &Chunk::of_bytes(chunk)?, sorter)
+}
+
+fn occurrences(options: &Options) -> Sorter<Strings> {
+    Sorter::new(Strings::default(), &Scratch::beside(&options.out), options.memory / 2)
+}
+
+/// Counts sorted occurrences, scores the rules, and writes the table.
+fn score(
+    options: &Options,
+    filter: Option<&Filter>,
+    read: passes::Read<'_>,
+    sorted: Sorted<Strings>,
+) -> Result<Report> {
     let scratch = Scratch::beside(&options.out);
     let (models, counting) = (options.models.len(), options.counting());
-    let filter = Filter::for_rules(options)?;
-    let sorter = Sorter::new(Strings::default(), &scratch, options.memory / 2);
-    let (read, sorted) = passes::first(options, filter.as_ref(), sorter)?;
     let reader = read.reader;
     let mut report = reader.report.clone();
     if let Some((prefix, ending)) = &options.lexical {
@@ -238,7 +309,7 @@ pub fn extract(options: &Options) -> Result<Report> {
     let by_target = Sorter::new(Strings::default(), &scratch, options.memory / 4);
     let (totals, spool, mut by_target, targets) =
         gather::gather(sorted, counting, Spool::new(&scratch)?, by_target)?;
-    if let (Some(filter), Some(limits)) = (&filter, &options.gaps) {
+    if let (Some(filter), Some(limits)) = (filter, &options.gaps) {
         passes::second(options, (limits, filter, &targets), &mut by_target)?;
     }
     drop(targets);

@@ -108,7 +108,7 @@ pub struct Read<'a> {
 
 impl Read<'_> {
     /// Counts what has to be counted in order, and reads on.
-    fn next(&mut self, chunk: Option<&Chunk>) -> Result<Option<Chunk>> {
+    pub fn next(&mut self, chunk: Option<&Chunk>) -> Result<Option<Chunk>> {
         for sentence in chunk.iter().flat_map(|chunk| chunk.pairs.iter().map(|pair| chunk.sentence(pair))) {
             self.lexicon.add(sentence);
             if let Some((source, target)) = &mut self.corpora {
@@ -156,31 +156,59 @@ fn pass(
     Ok(())
 }
 
+/// Sentence pairs that one task extracts from, and what it makes of them: the records of all occurrences of rules.
+fn finder<'a>(
+    shape: &'a Shape,
+    gaps: Option<&'a Limits>,
+    filter: Option<&'a Filter>,
+) -> (usize, impl Fn(&Chunk, &[Pair]) -> Vec<u8> + Sync + 'a) {
+    let block = if gaps.is_some() { BLOCK_OF_GAPS } else { BLOCK };
+    let work = move |chunk: &Chunk, pairs: &[Pair]| {
+        let (mut blocks, mut cutting, mut bytes) = (Blocks::default(), Cutting::default(), Vec::new());
+        for sentence in pairs.iter().map(|pair| chunk.sentence(pair)) {
+            match gaps {
+                Some(limits) => gapped(sentence, limits, filter, &mut cutting, &mut bytes),
+                None => occurrences(sentence, shape, &mut blocks, &mut bytes),
+            }
+        }
+        bytes
+    };
+    (block, work)
+}
+
+/// Opens the files.
+pub fn open<'a>(options: &Options, filter: Option<&'a Filter>) -> Result<Read<'a>> {
+    let gaps = if options.gaps.is_some() { (1, gap::MOST as u32) } else { (0, 0) };
+    let corpora = options.significance.map(|_| (Corpus::with_gaps(gaps.0), Corpus::with_gaps(gaps.1)));
+    let lexicon = if options.gaps.is_some() { Lexicon::new(gaps) } else { Lexicon::default() };
+    let asked = filter.map(|filter| (filter, Asked::default()));
+    Ok(Read { reader: Reader::open(options)?, lexicon, corpora, filter: asked })
+}
+
 /// Reads the files; the occurrences of rules come back sorted.
 pub fn first<'a>(
     options: &Options,
     filter: Option<&'a Filter>,
     mut sorter: Sorter<Strings>,
 ) -> Result<(Read<'a>, Sorted<Strings>)> {
+    let mut read = open(options, filter)?;
     let shape = Shape { length: options.length, models: options.models.clone(), moses: options.moses_next };
-    let gaps = if options.gaps.is_some() { (1, gap::MOST as u32) } else { (0, 0) };
-    let corpora = options.significance.map(|_| (Corpus::with_gaps(gaps.0), Corpus::with_gaps(gaps.1)));
-    let lexicon = if options.gaps.is_some() { Lexicon::new(gaps) } else { Lexicon::default() };
-    let asked = filter.map(|filter| (filter, Asked::default()));
-    let mut read = Read { reader: Reader::open(options)?, lexicon, corpora, filter: asked };
-    let block = if options.gaps.is_some() { BLOCK_OF_GAPS } else { BLOCK };
-    let work = |chunk: &Chunk, pairs: &[Pair]| {
-        let (mut blocks, mut cutting, mut bytes) = (Blocks::default(), Cutting::default(), Vec::new());
-        for sentence in pairs.iter().map(|pair| chunk.sentence(pair)) {
-            match &options.gaps {
-                Some(limits) => gapped(sentence, limits, filter, &mut cutting, &mut bytes),
-                None => occurrences(sentence, &shape, &mut blocks, &mut bytes),
-            }
-        }
-        bytes
-    };
+    let (block, work) = finder(&shape, options.gaps.as_ref(), filter);
     pass(|chunk| read.next(chunk), block, work, &mut sorter)?;
     Ok((read, sorter.finish()?))
+}
+
+/// The occurrences of rules in a chunk, as a sorted run.
+pub fn run(
+    shape: &Shape,
+    gaps: Option<&Limits>,
+    chunk: &Chunk,
+    mut sorter: Sorter<Strings>,
+) -> Result<Vec<u8>> {
+    let (block, work) = finder(shape, gaps, None);
+    let found: Vec<Vec<u8>> = chunk.pairs.par_chunks(block).map(|pairs| work(chunk, pairs)).collect();
+    found.iter().try_for_each(|bytes| gather::push_all(&mut sorter, bytes))?;
+    sorter.run()
 }
 
 /// Reads the files again; what the filter held back counts for target sides, so that scores are those of all rules.

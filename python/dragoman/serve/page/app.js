@@ -1,6 +1,6 @@
 // The page: text in, translation out as it is written, and why.
 import * as api from "./api.js";
-import { Rows, markSource, points, showTarget } from "./words.js";
+import { Rows, direction, markSource, points, showTarget } from "./words.js";
 import { Alternatives, showPhrases } from "./why.js";
 
 const $ = (id) => document.getElementById(id);
@@ -91,8 +91,8 @@ async function explain() {
     if (explaining.signal.aborted || !detail) return;
     state.detail = detail;
     rows.show(detail.source_words, detail.words, detail.alignment);
-    showPhrases($("phrases"), detail.phrases);
-    alternatives.show(detail.candidates);
+    showPhrases($("phrases"), detail.phrases, model());
+    alternatives.show(detail.candidates, model().target);
   } catch (error) { fail(error); }
 }
 
@@ -101,7 +101,7 @@ function lightWords(source, target) {
   const sentence = state.made?.sentences[state.chosen];
   if (!sentence) return;
   const spans = [...source].map((word) => sentence.source_spans[word]).filter(Boolean);
-  markSource($("mirror"), state.text, spans.map(([a, b]) => [sentence.span[0] + a, sentence.span[0] + b]));
+  markSource($("mirror"), $("source"), state.text, spans.map(([a, b]) => [sentence.span[0] + a, sentence.span[0] + b]));
   lightTarget(state.chosen, target);
 }
 
@@ -119,7 +119,7 @@ function overTarget(event) {
   const sentence = state.made.sentences[number];
   const at = Number(word.dataset.word);
   const spans = sentence.alignment.filter((pair) => pair[1] === at).map((pair) => sentence.source_spans[pair[0]]);
-  markSource($("mirror"), state.text, spans.map(([a, b]) => [sentence.span[0] + a, sentence.span[0] + b]));
+  markSource($("mirror"), $("source"), state.text, spans.map(([a, b]) => [sentence.span[0] + a, sentence.span[0] + b]));
   lightTarget(number, new Set([at]));
 }
 
@@ -199,10 +199,12 @@ async function start() {
   if ($("source").value) translate();
 }
 
+function wears(element, language) { element.lang = language; element.dir = direction(language); }
+
 function languages() {
   if (!model()) return;
-  $("source").lang = model().source;
-  $("target").lang = $("target-words").lang = model().target;
+  for (const id of ["source", "mirror", "source-words"]) wears($(id), model().source);
+  for (const id of ["target", "target-words", "suggestion"]) wears($(id), model().target);
 }
 
 let timer = 0;

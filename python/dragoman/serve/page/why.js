@@ -1,16 +1,16 @@
 // Why a sentence was translated so: phrases, alternatives, and what each feature adds to two of them.
-import { make } from "./words.js";
+import { direction, make } from "./words.js";
 
 const ROWS = 14;  // features that are shown one by one
 const shown = (value) => value.toFixed(3).replace("-", "−");
 
 const ORIGINS = { rule: "table", unknown: "unknown word, copied", given: "given, or glossary", glue: "put together" };
 
-export function showPhrases(table, phrases) {
+export function showPhrases(table, phrases, { source: from, target: to }) {
   table.tBodies[0].replaceChildren(...phrases.map((phrase) => {
-    const source = make("td", { dir: "auto" }, phrase.source);
+    const source = make("td", { dir: direction(from), lang: from }, phrase.source);
     source.style.paddingInlineStart = `${0.5 + phrase.depth * 1.1}rem`;
-    return make("tr", {}, source, make("td", { dir: "auto" }, phrase.target || "(nothing)"),
+    return make("tr", {}, source, make("td", { dir: direction(to), lang: to }, phrase.target || "(nothing)"),
       make("td", {}, ORIGINS[phrase.origin] || phrase.origin), make("td", { className: "number" }, shown(phrase.score)));
   }));
 }
@@ -21,7 +21,7 @@ export class Alternatives {
     list.addEventListener("change", () => this.compare());
   }
 
-  show(candidates) {
+  show(candidates, language) {
     this.candidates = candidates;
     this.list.tBodies[0].replaceChildren(...candidates.map((candidate, number) => {
       const choice = (name, label, checked) => {
@@ -30,7 +30,7 @@ export class Alternatives {
         return make("td", {}, input);
       };
       return make("tr", {}, choice("a", "A", number === 0), choice("b", "B", number === Math.min(1, candidates.length - 1)),
-        make("td", { dir: "auto" }, candidate.text), make("td", { className: "number" }, shown(candidate.score)));
+        make("td", { dir: direction(language), lang: language }, candidate.text), make("td", { className: "number" }, shown(candidate.score)));
     }));
     this.compare();
   }

@@ -7,6 +7,10 @@ const make = (tag, properties = {}, ...inside) => {
 };
 export { make };
 
+// Text of a language that is written from right to left begins there, whatever its first word is; else the text decides.
+const RIGHT = /^(ar|arc|ckb|dv|fa|he|iw|ks|ps|sd|ug|ur|yi)\b/;
+export const direction = (language) => RIGHT.test(language || "") ? "rtl" : "auto";
+
 // Characters are counted as Python does, by code points; JavaScript's strings have halves of some.
 export const points = (text) => Array.from(text);
 
@@ -41,8 +45,8 @@ export function showTarget(element, translation) {
   element.replaceChildren(...parts);
 }
 
-// Marks a span of the source behind the text area.
-export function markSource(mirror, text, spans) {
+// Marks spans of the source behind the text area, and shows them there if they are out of sight.
+export function markSource(mirror, area, text, spans) {
   const all = points(text);
   const parts = [];
   let at = 0;
@@ -53,6 +57,13 @@ export function markSource(mirror, text, spans) {
   }
   parts.push(all.slice(at).join("") + "\n");
   mirror.replaceChildren(...parts);
+  mirror.style.width = `${area.clientWidth + 2}px`;  // lines break as in the text area, which may have a scroll bar
+  const mark = mirror.querySelector("mark");
+  const [top, seen] = [mark?.offsetTop, area.scrollTop];
+  if (mark && (top < seen || top + mark.offsetHeight > seen + area.clientHeight)) {
+    area.scrollTop = top - area.clientHeight / 2;
+  }
+  mirror.scrollTop = area.scrollTop;
 }
 
 // Two rows of words with lines between those that belong together.
