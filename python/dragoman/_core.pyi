@@ -844,7 +844,9 @@ class RuleExtraction:
         scores: str,
         filter: list[str],
         longest: int,
+        tags: tuple[str, str] | None,
         models: list[str],
+        share: float,
         moses_next: bool,
         smoothing: str,
         alpha: float | None,
@@ -910,6 +912,7 @@ def maxent_train(
     alpha: float,
     seed: int,
     templates: Sequence[str],
+    words: tuple[Sequence[str], Sequence[str]] | None,
 ) -> tuple[
     int,
     int,

@@ -26,6 +26,8 @@ __all__ = [
     "counts_of",
     "differing",
     "ngrams",
+    "terms_in",
+    "unknown_in",
 ]
 
 FREQUENCIES = (0, 1, 2, 5, 10, 100, 1000)
@@ -90,6 +92,28 @@ def counts_of(training: Iterable[str], words: Words) -> I64:
             if number is not None:
                 counts[number] += 1
     return counts
+
+
+def unknown_in(source: Sequence[str], training: Iterable[str], tokenized: bool = True) -> list[int]:
+    """How many words of each sentence the training text does not have.
+
+    >>> unknown_in(["das haus", "der hund"], ["das ist das haus"])
+    [0, 2]
+    """
+    words = Words(tokenized)
+    numbers, sentences = words.read(source)
+    unseen = np.bincount(sentences, weights=counts_of(training, words)[numbers] == 0, minlength=len(source))
+    return [int(n) for n in unseen]
+
+
+def terms_in(source: Sequence[str], terms: Iterable[str]) -> list[int]:
+    """How many of some terms each sentence has, as words that stand in it.
+
+    >>> terms_in(["das große haus", "der haushund"], ["Haus", "große Haus"])
+    [2, 0]
+    """
+    wanted = [f" {term.lower()} " for term in terms]
+    return [sum(term in f" {line.lower()} " for term in wanted) for line in source]
 
 
 def by_frequency(

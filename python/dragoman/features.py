@@ -21,6 +21,7 @@ from dragoman import registry, weights
 from dragoman.errors import OptionError
 from dragoman.model import USER, Model, Option, Part, has_file
 from dragoman.options import check, closest, option
+from dragoman.rules import TAGS
 from dragoman.types import Weights
 from dragoman.user_features import RuleFeature, StateFeature
 
@@ -137,11 +138,21 @@ class PhraseBoundaries(_Set):
     classes: int = option(
         50, help="Number of word classes of the target; the model has them as target.50.classes.", min=1
     )
-    tags: str = option("", help="A file of words and their tags, a tab between them; used instead of classes.")
+    tags: str = option(
+        "",
+        help="Tags instead of classes: a file of words and their tags, a tab between them, or `carried`: those that "
+        "each rule has from tagged text (`dragoman train --rule-tagger`).",
+    )
     only: str = _only()
 
     def part(self, folder: Path | None) -> Part:
         """What the model's description says of it."""
+        if self.tags == "carried":
+            if folder is not None and not has_file(folder, f"rules{TAGS}"):
+                raise OptionError(
+                    f"feature set pb: the rules of {folder} carry no tags; `dragoman train --rule-tagger` adds them"
+                )
+            return Part("pb", "pb", _given(tags=f"rules{TAGS}", table="0", only=_path(self.only)))
         if self.tags:
             return Part("pb", "pb", _given(tags=_path(self.tags), only=_path(self.only)))
         file = _in_model(folder, "pb", f"target.{self.classes}.classes")
@@ -171,6 +182,12 @@ class SparseHrm(_Set):
 
     words: int = option(80, help="Most frequent words of each side that are symbols of their own; 0 is none.", min=0)
     classes: tuple[int, ...] = option((50, 20), help="Numbers of word classes, with + between them; 0 is none.", min=0)
+    groups: tuple[Literal["phrase", "stack", "between"], ...] = option(
+        (),
+        help="Where features look, with + between them: at the phrase, at the block on top of the stack, at the words "
+        "between. `groups=phrase,classes=50` is what Maxent has, too (Cherry 2013, tables 6 and 8).",
+        usual="all",
+    )
     only: str = _only()
     parser: Literal["plain", "unrestricted"] = option(
         "plain",
@@ -193,7 +210,9 @@ class SparseHrm(_Set):
             for name, file in kinds
             for side in ("source", "target")
         }
-        more = _given(only=_path(self.only)) | ({"parser": self.parser} if self.parser != "plain" else {})
+        more = _given(groups=list(self.groups), only=_path(self.only)) | (
+            {"parser": self.parser} if self.parser != "plain" else {}
+        )
         return Part("sparse-hrm", "shrm", {"representations": names, **files, **more})
 
 

@@ -17,6 +17,7 @@ from typing import Any, Literal
 from dragoman._core import maxent_train
 from dragoman.common import Seeded
 from dragoman.errors import OptionError
+from dragoman.files import read_text
 from dragoman.options import check, made, option
 from dragoman.rules import OrientationPrior, Path, Table, base_name, meta_of, table_path
 
@@ -40,6 +41,11 @@ class Training(OrientationPrior, Seeded):
         help="What features are of, besides the bias: the phrase pair, its source, its target, words and classes of "
         "words at its corners. `words classes` are those that sparse-hrm has of a phrase, too.",
         metavar="TEMPLATE",
+    )
+    frequent: int = option(
+        0,
+        help="Of words at corners only the N most frequent of each side have features, as in sparse-hrm; 0: all.",
+        min=0,
     )
     drop_counts: bool = option(False, help="Leave the columns of counts out of the new table.")
     held_out: str | None = option(
@@ -99,7 +105,13 @@ class Report:
 
 
 def train(
-    table: Path, classes: tuple[Path, Path], out: Path, options: Training | None = None, **changes: Any
+    table: Path,
+    classes: tuple[Path, Path],
+    out: Path,
+    options: Training | None = None,
+    *,
+    words: tuple[Path, Path] | None = None,
+    **changes: Any,
 ) -> Report:
     """Train on the orientation counts of `counts_of` in `table`, and write the table with columns of `name` to `out`.
 
@@ -107,8 +119,8 @@ def train(
     target the unsmoothed distribution of its orientations; the objective is |w|^2 / 2 + c x (sum of the examples'
     weighted cross entropies), so that a greater `c` trusts the counts more: as a Gaussian prior, `c` is the variance.
     Of the rules seen once a share of `singletons` is kept, chosen by the `seed`. `classes` are the class files of both
-    sides. `held_out` is another table with counts, whose perplexities the report has beside those of relative
-    frequencies smoothed with `alpha`.
+    sides, `words` lists of their words, the most frequent first, for the option `frequent`. `held_out` is another table
+    with counts, whose perplexities the report has beside those of relative frequencies smoothed with `alpha`.
     """
     o = made(Training, changes, base=options)
     # What tables say of themselves; the names are those of the first version of the format.
@@ -117,6 +129,8 @@ def train(
     }  # fmt: skip
     if o.templates != Training().templates:  # tables say nothing of what is usual
         about["templates"] = list(o.templates)
+    if o.frequent:
+        about["frequent"] = o.frequent
     meta = {**Table(table).meta, o.name: {**about, "classes": [base_name(file) for file in classes]}}
     meta.pop("program", None)
     rules, examples, features, sides, held = maxent_train(
@@ -135,9 +149,20 @@ def train(
         float(o.alpha),
         o.seed,
         list(o.templates),
+        _frequent(words, o.frequent),
     )
     previous, following = (Side(*side) for side in sides)
     return Report(rules, examples, features, previous, following, None if held is None else _heldout(held))
+
+
+def _frequent(files: tuple[Path, Path] | None, count: int) -> tuple[list[str], list[str]] | None:
+    """The most frequent words of both sides, a line each, perhaps with a tab and a count behind them."""
+    if not count:
+        return None
+    if files is None:
+        raise OptionError("`frequent` chooses among the words of two lists, the most frequent first: name them (words)")
+    source, target = ([line.split("\t")[0] for line in read_text(path)][:count] for path in files)
+    return source, target
 
 
 def _heldout(held: tuple[float, float, list[float], list[float], list[float], list[float]]) -> Heldout:

@@ -156,13 +156,13 @@ class _Maker:
         self.initial: dict[str, float] = {}
         self.limits: list[int] = []
         self.parts: list[Part] = []
-        self.phrase_tables: list[tuple[str, Path, int]] = []
+        self.phrase_tables: list[tuple[int, str, Path]] = []
         self.reordering: list[tuple[str, Path, str]] = []
         self.counts: dict[str, int] = {}
         self.weighed: set[str] = set()
         tables = [(line, o) for line, kind, o in ini.features if kind == "PhraseDictionaryMemory"]
         forms = [rules_form(os.fspath(self._file(line, options))) for line, options in tables]
-        self.hiero = "moses" in forms
+        self.hiero = forms.count("phrases") < len(forms)
         """Whether rules have gaps."""
         if self.hiero and "phrases" in forms:
             raise ini.fail(tables[forms.index("phrases")][0], "expected rules with gaps, as in the other tables")
@@ -199,7 +199,7 @@ class _Maker:
         elif kind == "PhraseDictionaryMemory":
             self.limits.append(_whole(self.ini, line, "table-limit", options.get("table-limit", "20"), 0))
             count = _whole(self.ini, line, "num-features", options.get("num-features", "4"), 1)
-            self.phrase_tables.append((name, self._file(line, options), count))
+            self.phrase_tables.append((line, name, self._file(line, options)))
             self._weigh(line, name, count)
         elif kind == "LexicalReordering":
             self._check_reordering(line, options)
@@ -218,16 +218,33 @@ class _Maker:
                 raise self.ini.fail(line, f"there are weights of {name}, but no such feature")
         tables, parts = [], []
         joined = {name: path for name, path, _ in self.reordering}
-        for number, (name, path, count) in enumerate(self.phrase_tables):
-            columns = [f"{name}[{i}]" for i in range(count)]
+        for number, (line, name, path) in enumerate(self.phrase_tables):
             file = f"{name}.rules"
-            rules.import_moses(path, self.out / file, reordering=joined, columns=columns)
+            columns = self._import(line, name, path, joined)
             tables.append(file)
-            parts.append(Part("scores", name, {"table": number, "columns": columns, "group": name}))
+            group = {"group": name} if columns[0] == f"{name}[0]" else {}
+            parts.append(Part("scores", name, {"table": number, "columns": columns, **group}))
         every = ",".join(str(number) for number in range(len(tables)))
         for name, _, top in self.reordering:
             parts.append(Part("reordering", name, {"table": every, "model": name, "top": top}))
         return tables, [*self.parts, *parts]
+
+    def _import(self, line: int, name: str, path: Path, reordering: Mapping[str, Path]) -> list[str]:
+        """Writes a table; gives the names of its scores, and of their weights. Those of cdec have names already."""
+        values, file = self.ini.weights[name], self.out / f"{name}.rules"
+        columns = [f"{name}[{i}]" for i in range(len(values))]
+        if rules_form(os.fspath(path)) != "cdec":
+            rules.import_moses(path, file, reordering=reordering, columns=columns)
+            return columns
+        named = list(rules.import_moses(path, file, reordering=reordering).columns)
+        if len(named) != len(values):
+            raise self.ini.fail(
+                line, f"expected num-features={len(named)} and weights of {' '.join(named)}, in this order"
+            )
+        for column in columns if len(columns) > 1 else [name]:
+            del self.initial[column]
+        self.initial.update(zip(named, values, strict=True))
+        return named
 
     def _glue(self, path: Path) -> float | None:
         """What each rule of the start symbol scores, if the table is a glue grammar; else none."""

@@ -17,7 +17,7 @@ from dragoman.prepared import LEARNT
 from dragoman.tokenizers import BAR, Spanning, Spans, make
 from dragoman.types import Texts
 
-__all__ = ["Cut", "Preparation", "word_spans"]
+__all__ = ["Cut", "Preparation", "bare_words", "word_spans"]
 
 _KNOWN = {"languages", "tokenizers", "normalise", "case", "bars", "factored", *LEARNT.values()}
 _MARKS = "\uffed\uffee"
@@ -68,6 +68,12 @@ class Preparation:
         self._compounds = [Compounds.load(Path(folder) / file) if file else None for file in files["compounds"]]
         self._subwords = [Subwords.load(Path(folder) / file) if file else None for file in files["subwords"]]
         self._in_pieces = any(files["subwords"])
+        self._idle = names[0] == "none" and self._case == "keep" and not any(side[0] for side in files.values())
+
+    @property
+    def idle(self) -> bool:
+        """Whether source lines stay as they are: neither tokenised nor cased."""
+        return self._idle
 
     def before(self, lines: Sequence[str]) -> list[str]:
         """Source lines as the model knows them."""
@@ -209,6 +215,15 @@ class Preparation:
             return word.lower()
         surface, bar, factors = word.partition("|")
         return surface.lower() + bar + factors
+
+
+def bare_words(line: str) -> str:
+    """A line tokenised by Unicode classes, without the marks that would bring its spaces back.
+
+    >>> bare_words("Zwei Hunde, im Schnee.")
+    'Zwei Hunde , im Schnee .'
+    """
+    return " ".join(filter(None, map(_bare, words(make("unicode", "en").tokenize([line])[0]))))
 
 
 def word_spans(line: str) -> list[tuple[int, int]]:

@@ -58,6 +58,9 @@ SMOOTHING: tuple[str, ...] = get_args(Smoothing)
 MOSES_COLUMNS = ("p(f|e)", "lex(f|e)", "p(e|f)", "lex(e|f)")
 """The scores of a Moses phrase table, in its order."""
 
+TAGS = ".tags"
+"""How the name of the file with the names of tags ends, beside a table whose rules carry tags."""
+
 _PACKED = (".gz", ".zst", ".xz")
 
 
@@ -190,6 +193,19 @@ class Extraction(OrientationPrior, Significance, Sorting):
         metavar="MODEL",
         valid=_check_different,
     )
+    reordering_share: float = option(
+        1.0,
+        help="Share of the sentence pairs that reordering models learn from, drawn by line; rules and their other "
+        "scores are of all (Cherry 2013, figure 1). The pairs of a smaller share are among those of a larger one.",
+        above=0,
+        max=1,
+    )
+    rule_tags: str | None = option(
+        None,
+        help="Tags of the target text, as many in a line as it has words: each rule carries those that its first and "
+        "last target word have most often, for pb:tags=carried. Their names go to OUT.tags.",
+        metavar="FILE",
+    )
     add: float | None = option(
         None, help="Add this to each count of an orientation, instead of --alpha; Moses: 0.5.", above=0
     )
@@ -264,6 +280,9 @@ def extract(
         "top": top,
         "significance": level,
     }
+    # Tables say nothing of what is usual.
+    about |= {} if o.reordering_share == 1 else {"reordering_share": o.reordering_share}
+    about |= {} if o.rule_tags is None else {"tags": base_name(o.rule_tags)}
     extraction = RuleExtraction(
         (os.fspath(source), os.fspath(target), os.fspath(alignments)),
         table_path(out),
@@ -274,7 +293,9 @@ def extract(
         "moses",
         [],
         o.max_words,
+        None if o.rule_tags is None else (o.rule_tags, f"{table_path(out)}{TAGS}"),
         list(o.reordering),
+        o.reordering_share,
         o.moses_next,
         o.smoothing,
         alpha,

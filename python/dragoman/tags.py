@@ -22,7 +22,7 @@ from dragoman.files import read_text
 from dragoman.options import check, made, option
 from dragoman.types import Texts
 
-__all__ = ["Learning", "Learnt", "Tagger", "dutch", "english", "german", "learn", "make", "register"]
+__all__ = ["Learning", "Learnt", "Tagger", "dutch", "english", "german", "learn", "make", "register", "tagged"]
 
 Path = str | PathLike[str]
 Tagger = Callable[[Sequence[str]], Sequence[str]]
@@ -124,14 +124,18 @@ def learn(
     return Learnt(counts.tokens, len(counts), counts.tags)
 
 
+def tagged(tagger: Tagger, line: str) -> str:
+    """The tags of a line; a tag with a space in it would be two."""
+    words = line.split()
+    return " ".join("_".join(tag.split()) for tag in tagger(words)) if words else ""
+
+
 def _tagged(
     counts: TagCounts, lines: Texts, tagger: Tagger, sentences: int | None, progress: Callable[[int], None] | None
 ) -> None:
     end = len(lines) if sentences is None else min(sentences, len(lines))
     for start in range(0, end, _BATCH):
-        some = [lines[at].split() for at in range(start, min(start + _BATCH, end))]
-        # A tag with a space in it would be two.
-        tags = [" ".join("_".join(tag.split()) for tag in tagger(words)) if words else "" for words in some]
-        counts.add_lines(Texts([" ".join(words) for words in some]), Texts(tags))
+        some = [lines[at] for at in range(start, min(start + _BATCH, end))]
+        counts.add_lines(Texts([" ".join(line.split()) for line in some]), Texts([tagged(tagger, s) for s in some]))
         if progress is not None:
             progress(len(some))

@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import html
+import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -25,7 +26,7 @@ from dragoman.errors import InputError, OptionError
 from dragoman.glossary import Glossary, Matcher, TermUse, glossary_of
 from dragoman.model import Model, is_model
 from dragoman.options import made
-from dragoman.preprocess import word_spans
+from dragoman.preprocess import bare_words, word_spans
 from dragoman.request import Asker, Request, asker
 from dragoman.tables import table
 from dragoman.types import Candidates, Weights
@@ -199,6 +200,8 @@ class Explanation:
         }  # fmt: skip
 
 
+_SAMPLE = 20
+"""Lines that are looked at for signs that the text is not prepared as the model wants it."""
 _MOST_FEATURES = 12
 """Features that an explanation shows one by one: so it fits a screen."""
 
@@ -214,6 +217,9 @@ class Translator:
 
     def __init__(self, decoder: Decoder) -> None:
         self.decoder = decoder
+        self.warn: Callable[[str], None] = _warn
+        """What hears of text that the model was not made for."""
+        self._unseen = _SAMPLE if decoder.text.idle else 0
         self._matchers: WeakKeyDictionary[Glossary, Matcher] = WeakKeyDictionary()
         self.markup = decoder.search.markup
         if self.markup:  # it is read here, where text is plain, and nowhere else
@@ -289,8 +295,9 @@ class Translator:
         `constraints` (given translations, walls, zones) count characters of plain text, words of tokenised text.
         """
         asker = self.asker(tokenized, glossary)
+        _check_text(text)
         if isinstance(text, str):
-            line = asker.ask(text, constraints)
+            line = asker.ask(self._heeded(text, asker), constraints)
             return self._translation(self._listed(line, 1, features=False), 0, line, asker)
         if constraints is not None:
             raise OptionError("many lines have their constraints beside them: (line, constraints)")
@@ -312,8 +319,9 @@ class Translator:
         if size < 1:
             raise OptionError(f"expected a list of at least 1 translation, found {size}")
         asker = self.asker(tokenized, glossary)
+        _check_text(text)
         if isinstance(text, str):
-            line = asker.ask(text)
+            line = asker.ask(self._heeded(text, asker))
             found = self._listed(line, size, features=True)
             return [self._translation(found, row, line, asker, listed=row > 0) for row in range(found.size)]
         return self._stream(text, size, asker)
@@ -329,7 +337,7 @@ class Translator:
     ) -> Explanation:
         """Why a line is translated as it is: phrases, features, alternatives."""
         asker = self.asker(tokenized, glossary)
-        line = asker.ask(_one(text), constraints)
+        line = asker.ask(self._heeded(_one(text), asker), constraints)
         best = self._translation(self._listed(line, 1, features=False), 0, line, asker)
         found = self._listed(line, alternatives + 1, features=True)
         others = [self._translation(found, row, line, asker, listed=True) for row in range(1, found.size)]
@@ -403,6 +411,42 @@ class Translator:
         featured = decoder.counts_terms
         return asker(decoder.text, matcher, decoder.weights, featured=featured, markup=self.markup, tokenized=tokenized)
 
+    def _heeded(self, line: str, asker: Asker) -> str:
+        """The line; if it is plain text, `heed` sees it first."""
+        if not (asker.tokenized or asker.markup):
+            self.heed(line)
+        return line
+
+    def heed(self, line: str) -> None:
+        """Warns once if a plain line has words that only another preparation makes known.
+
+        A model of text that was tokenised or lower-cased elsewhere takes plain text as it is, and leaves `Hund.`
+        untranslated though it knows `hund`. The first lines are searched as they are, tokenised, and in lower case.
+        """
+        if self._unseen <= 0 or not line.strip():
+            return
+        self._unseen -= 1
+        tokenised = bare_words(line)
+        forms = {
+            "": line,
+            "tokenised": tokenised,
+            "lower-cased": line.lower(),
+            "tokenised and lower-cased": tokenised.lower(),
+        }
+        unknown = dict(zip(forms, map(self._unknown, forms.values()), strict=True))
+        best = min(unknown, key=lambda form: unknown[form])
+        if unknown[best] < unknown[""]:
+            self._unseen = 0
+            self.warn(
+                f"{self.model.folder}: {unknown['']} words are unknown as they are written, {unknown[best]} if the "
+                f"text is {best}: this model takes text as it is; prepare it as its training text was"
+            )
+
+    def _unknown(self, line: str) -> int:
+        """How many words of a line no rule knows."""
+        found = self.decoder.nbest([line], 1, features=False, phrases=True)
+        return sum(span.endswith("!") for row in found.extra or [] for span in row.split())
+
     def _matcher(self, terms: Glossary) -> Matcher:
         """A glossary in words, made once."""
         found = self._matchers.get(terms)
@@ -423,7 +467,7 @@ class Translator:
         def prepared() -> Iterator[str | tuple[str, Constraints]]:
             for item in text:
                 line, wanted = item if isinstance(item, tuple) and len(item) == 2 else (item, None)
-                request = asker.ask(_one(line), wanted)
+                request = asker.ask(self._heeded(_one(line), asker), wanted)
                 under_way.append(request)
                 yield request.item
 
@@ -457,6 +501,16 @@ class Translator:
             _weights=self.decoder.weights if used is None else used,
             _constraints=line.constraints, _tokenized=asker.tokenized, _listed=extra,
         )  # fmt: skip
+
+
+def _warn(text: str) -> None:
+    warnings.warn(text, stacklevel=5)
+
+
+def _check_text(text: object) -> None:
+    """Refuses what is neither a line nor lines at once: a generator would tell only when it is read."""
+    if isinstance(text, (bytes, bytearray)) or not isinstance(text, Iterable):
+        raise OptionError(f"expected a line of text, or lines, found {type(text).__name__}")
 
 
 def _one(text: str) -> str:

@@ -26,6 +26,7 @@ from dragoman.errors import OptionError
 __all__ = [
     "F64",
     "I64",
+    "TEXT",
     "U32",
     "Candidates",
     "Chains",
@@ -46,6 +47,8 @@ __all__ = [
 F64 = npt.NDArray[np.float64]
 I64 = npt.NDArray[np.int64]
 U32 = npt.NDArray[np.uint32]
+TEXT = "text:"
+"""What the names of features of whole texts begin with: only a sampler asks for them."""
 
 
 class Change(NamedTuple):

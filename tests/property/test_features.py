@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -199,6 +199,34 @@ def test_the_inventory_of_sparse_hrm(tmp_path: Path, made: tuple[Path, Table]) -
     groups = Counter(name.split(":")[1].split(".")[0] for name in names)
     assert (groups["source"] + groups["target"], groups["top"], groups["between"]) == (1872, 1404, 312)
     assert Counter(name.split(":")[2] for name in names) == {"w80": 1886, "c50": 1196, "c20": 506}
+
+
+@pytest.mark.parametrize(
+    ("groups", "begins"),
+    [("phrase", ("source", "target")), ("stack", ("top",)), ("between", ("between",)),
+     ("stack+between", ("top", "between"))],
+)  # fmt: skip
+def test_groups_of_sparse_hrm(made: tuple[Path, Table], groups: str, begins: tuple[str, ...]) -> None:
+    """What a group fires is what the whole set fires of it (tables 6 and 8 of Cherry 2013)."""
+    folder, _ = made
+    spec = "sparse-hrm:words=2,classes=3"
+    whole, some = Decoder(folder, features=spec), Decoder(folder, features=f"{spec},groups={groups}")
+    lines = sentences(5, 12, 6)
+
+    def own(names: Iterable[str]) -> list[str]:
+        return [n for n in names if n.startswith("shrm:") and n.split(":")[1].split(".")[0] in begins]
+
+    assert own(some.names.to_list()) == own(whole.names.to_list())
+    assert len(own(some.names.to_list())) == sum(n.startswith("shrm:") for n in some.names.to_list())
+    weights = Weights.of(random_weights(own(whole.names.to_list()), 3) | {"LM": 1.0})
+    a, b = (d.nbest(lines, 5, weights=weights) for d in (whole, some))
+    assert a.texts.to_list() == b.texts.to_list()
+    assert a.scores == pytest.approx(b.scores, abs=1e-4)
+    for row in range(b.size):
+        full = a.features.row(row)
+        assert {n: v for n, v in b.features.row(row).items() if n.startswith("shrm:")} == {
+            n: full[n] for n in own(full)
+        }
 
 
 # By hand, from the definitions: sentence, phrases, and every name that one set fires on the derivation.

@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dragoman import rules
-from dragoman.errors import OptionError
+from dragoman.errors import InputError, OptionError
 
 Links = frozenset[tuple[int, int]]
 
@@ -197,6 +197,85 @@ def test_phrase_pairs_orientations_and_counts_are_those_of_brute_force(
         assert rule.scores[24:] == want, key
         assert rule.scores[4:6] == pytest.approx([math.log(slow.count[key]), float(slow.count[key] == 1)])
         assert slow.links[key][frozenset(rule.links)] == max(slow.links[key].values())
+
+
+def marked(seed: int, pairs: int) -> list[Pair]:
+    """Sentence pairs with words that all have, and behind them one that no other has."""
+    draw = random.Random(seed)
+    made = []
+    for number in range(pairs):
+        source, target = (tuple(draw.choices(letters, k=draw.randint(2, 5))) for letters in ("ab", "xy"))
+        cells = [(i, j) for i in range(len(source)) for j in range(len(target))]
+        links = {*draw.sample(cells, 2), (len(source), len(target))}
+        made.append(Pair((*source, f"S{number}"), (*target, f"T{number}"), frozenset(links)))
+    return made
+
+
+def test_orientations_of_a_share_of_the_text_are_those_of_these_lines_alone() -> None:
+    """All rules and their scores stay; orientations are those that a model of the smaller text gives them."""
+    bitext = marked(3, 60)
+    options: dict[str, Any] = {"max_phrase_length": 3, "reordering": ("phrase", "hier"), "orientation_counts": True}
+    _, whole, _ = run(bitext, **options)
+    shares: list[set[int]] = []
+    for share in (0.2, 0.6):
+        _, found, _ = run(bitext, **options, reordering_share=share)
+        assert set(found) == set(whole)
+        lines = {n for n in range(60) if any(found[(f"S{n}",), (f"T{n}",)].scores[18:])}
+        assert abs(len(lines) - 60 * share) < 4 * math.sqrt(60 * share * (1 - share))
+        slow = Slow([bitext[n] for n in sorted(lines)], 3, ("phrase", "hier"))
+        for key, rule in found.items():
+            assert rule.scores[:6] == whole[key].scores[:6]
+            got = [math.exp(s) for s in rule.scores[6:18]]
+            if slow.count:
+                assert got == pytest.approx([*slow.orientations(key, 10.0, 0.5)], rel=1e-5), key
+            want = [
+                slow.orient[m, after, key[0], key[1]][o]
+                for m, after, o in product(slow.models, (False, True), range(3))
+            ]
+            assert rule.scores[18:] == want
+        shares.append(lines)
+    assert shares[0] < shares[1]
+
+
+@pytest.mark.parametrize("memory", ["1M", "2G"])
+def test_rules_carry_the_most_frequent_tags_of_their_first_and_last_word(tmp_path: Path, memory: str) -> None:
+    draw = random.Random(8)
+    bitext = [Pair(p.source[:-1], p.target[:-1], frozenset(p.links - {max(p.links)})) for p in marked(5, 300)]
+    tagged = [tuple(draw.choices(["N", "V", "of_"], k=len(p.target))) for p in bitext]
+    (tmp_path / "f").write_text("".join(" ".join(p.source) + "\n" for p in bitext))
+    (tmp_path / "e").write_text("".join(" ".join(p.target) + "\n" for p in bitext))
+    (tmp_path / "a").write_text("".join(" ".join(f"{i}-{j}" for i, j in p.links) + "\n" for p in bitext))
+    (tmp_path / "t").write_text("".join(" ".join(tags) + "\n" for tags in tagged))
+    files = tmp_path / "f", tmp_path / "e", tmp_path / "a"
+    report = rules.extract(*files, tmp_path / "out", max_phrase_length=3, rule_tags=str(tmp_path / "t"), memory=memory)
+    names = (tmp_path / "out.tags").read_text().splitlines()
+    assert sorted(names) == ["N", "V", "of_"]
+    seen: dict[Any, Counter[tuple[str, str]]] = defaultdict(Counter)
+    for pair, tags in zip(bitext, tagged, strict=True):
+        for fs, fe, es, ee in blocks(pair):
+            if fe - fs < 3 and ee - es < 3:
+                seen[pair.source[fs : fe + 1], pair.target[es : ee + 1]][tags[es], tags[ee]] += 1
+    table = rules.Table(tmp_path / "out")
+    assert table.columns[-2:] == ("tag.first", "tag.last")
+    found = 0
+    for source in {key[0] for key in seen}:
+        for rule in table.lookup(source):
+            own = seen[source, tuple(rule.target.split())]
+            first, last = (names[int(number)] for number in rule.scores[-2:])
+            # Of equally frequent ones those whose tags the text has first.
+            best = min(own, key=lambda pair: (-own[pair], [names.index(tag) for tag in pair]))
+            assert (first, last) == best
+            found += 1
+    assert found == report.rules
+    assert sum(len(own) > 1 for own in seen.values()) > 50
+    # The other columns are those of the text without tags.
+    rules.extract(*files, tmp_path / "plain", max_phrase_length=3)
+    plain = rules.Table(tmp_path / "plain")
+    source = next(iter(seen))[0]
+    assert [r.scores for r in plain.lookup(source)] == [r.scores[:-2] for r in table.lookup(source)]
+    (tmp_path / "t").write_text("N\n")
+    with pytest.raises(InputError, match=r"t:1: expected \d+ tags, one for each word of .*e:1"):
+        rules.extract(*files, tmp_path / "bad", rule_tags=str(tmp_path / "t"))
 
 
 def check_scores(bitext: list[Pair], slow: Slow, smoothing: str, alpha: float | None) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -78,4 +80,64 @@ def test_compare_analyse(tmp_path: Path, cli: Cli) -> None:
     for text in ("F-measure of words", "by length of the reference", "hardest", "gnu", "line 2, +", "gets right"):
         assert text in out
     code, _, err = cli("compare", *files, "--tokenized")
-    assert code == 2 and "go with --analyse or --report" in err
+    assert code == 2 and "go with --analyse, --report or a filter" in err
+
+
+@pytest.fixture
+def filtered(tmp_path: Path) -> dict[str, list[str]]:
+    rng = np.random.default_rng(2)
+    words = ["the", "cat", "sat", "on", "a", "mat", "gnu", "dog"]
+    reference = [" ".join(rng.choice(words, size=rng.integers(2, 15))) for _ in range(80)]
+    texts = {"ref": reference, "src": [line.upper() for line in reference]}
+    texts["src"][7] = texts["src"][3]
+    for name, noise in (("old", 0.4), ("new", 0.2)):
+        texts[name] = [
+            " ".join(w if rng.random() > noise else str(rng.choice(words)) for w in line.split()) for line in reference
+        ]
+    for name, lines in texts.items():
+        (tmp_path / name).write_text("\n".join(lines) + "\n", encoding="utf-8")
+    (tmp_path / "train.src").write_text("THE CAT SAT ON A MAT\n", encoding="utf-8")
+    (tmp_path / "terms.tsv").write_text("Dog\tHund\nGNU\tGnu\n", encoding="utf-8")
+    return texts
+
+
+@pytest.mark.parametrize(
+    ("options", "test"),
+    [
+        (["--min-words", "5", "--max-words", "9"], lambda _i, s: 5 <= len(s) <= 9),
+        (["--containing", "Gnu"], lambda _i, s: "GNU" in s),
+        (["--unknown-words", "some"], lambda _i, s: {"GNU", "DOG"} & set(s)),
+        (["--unknown-words", "none"], lambda _i, s: not {"GNU", "DOG"} & set(s)),
+        (["--terms", "some", "--min-words", "4"], lambda _i, s: {"GNU", "DOG"} & set(s) and len(s) >= 4),
+        (["--drop-duplicates"], lambda i, _s: i != 7),
+    ],
+)
+def test_filters_leave_a_text_of_its_own(
+    tmp_path: Path, cli: Cli, filtered: dict[str, list[str]], options: list[str], test: Callable[[int, list[str]], Any]
+) -> None:
+    """Scores and p are those of files that have only these sentences."""
+    kept = [i for i, line in enumerate(filtered["src"]) if test(i, line.split())]
+    assert 5 < len(kept) < 80
+    for name in ("ref", "old", "new"):
+        (tmp_path / f"{name}.some").write_text("".join(filtered[name][i] + "\n" for i in kept), encoding="utf-8")
+    common = ["--metric", "bleu:tokenize=none", "--json", "--samples", "500"]
+    more = ["--train-source", tmp_path / "train.src", "--glossary", tmp_path / "terms.tsv", "--src", tmp_path / "src"]
+    code, out, err = cli(
+        "compare", f"old={tmp_path / 'old'}", f"new={tmp_path / 'new'}", "--refs", tmp_path / "ref", *common, *more,
+        *options, "--tokenized",
+    )  # fmt: skip
+    assert code == 0, err
+    assert f"{len(kept)} of 80 sentences" in err
+    some = [f"{name}={tmp_path / f'{name}.some'}" for name in ("old", "new")]
+    assert json.loads(out) == json.loads(cli("compare", *some, "--refs", tmp_path / "ref.some", *common)[1])
+
+
+def test_filters_that_cannot_be_answered(tmp_path: Path, cli: Cli, filtered: dict[str, list[str]]) -> None:
+    files = [tmp_path / "old", tmp_path / "new", "--refs", tmp_path / "ref"]
+    for options, told in (
+        (["--unknown-words", "some"], "name both"),
+        (["--terms", "none", "--src", tmp_path / "src"], "name both"),
+        (["--containing", "no such text"], "no sentence is left"),
+    ):
+        code, _, err = cli("compare", *files, *options)
+        assert code == 1 and told in err

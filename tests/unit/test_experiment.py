@@ -105,6 +105,7 @@ def refused(folder: Path, text: str) -> str:
         ('tuner = "kbmira"', 'tuner = "kbmira"\nstart = "dense"', 28, "a cycle: dense -> dense"),
         ("epochs = 2", "epochs = 0", 33, "epochs must be"),
         ('features = "pt,al"', 'features = "pt,all"', 41, "all"),
+        ('features = "pt,al"', 'features = "pb:tags=english"', 41, "no such file: "),
         ('data = "train"', 'data = "trian"', 21, "no data set `trian`; did you mean train?"),
         ('systems = ["dense", "rich"]', 'systems = ["dens"]', 45, "no system `dens`; did you mean dense?"),
         ('lines = "1-800"', 'lines = "800-1"', 10, "lines must be ranges"),

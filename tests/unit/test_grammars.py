@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from dragoman import grammars, rules
+from dragoman import grammars, moses, rules
+from dragoman.decoder import Decoder
 from dragoman.errors import InputError, OptionError
 
 CDEC = """\
@@ -59,6 +60,39 @@ def test_a_grammar_of_cdec_again(tmp_path: Path) -> None:
     for source in ("[X,1] hat [X,2] gesehen", "[X,1] und [X,2]", "Haus"):
         assert again.lookup(source) == opened.lookup(source)
     assert first
+
+
+INI = """\
+[feature]
+UnknownWordPenalty
+WordPenalty
+PhraseDictionaryMemory name=TM num-features=2 path=grammar.gz
+[weight]
+UnknownWordPenalty0= 1
+WordPenalty0= 0
+TM= -0.5 0.25
+"""
+
+
+def test_a_grammar_of_cdec_decodes(tmp_path: Path) -> None:
+    (tmp_path / "grammar.gz").write_bytes(gzip.compress(CDEC.encode()))
+    (tmp_path / "moses.ini").write_text(INI)
+    model = moses.convert(tmp_path / "moses.ini", tmp_path / "model")
+    assert model.system == "hiero"
+    assert dict(model.weights.to_dict()).items() >= {"EgivenFCoherent": -0.5, "CountEF": 0.25}.items()
+    found = Decoder(model).nbest(["Haus hat Haus und Haus gesehen"], 1)
+    assert found.texts[0] == "house saw house and house"
+    assert found.totals is not None
+    assert found.totals[0] == pytest.approx(-0.5 * (0.301 - 3e-3) + 0.25 * (0.5 + 1.25))
+
+
+def test_weights_of_a_grammar_are_counted(tmp_path: Path) -> None:
+    (tmp_path / "grammar.gz").write_bytes(gzip.compress(CDEC.encode()))
+    (tmp_path / "moses.ini").write_text(INI.replace("=2", "=1").replace(" 0.25", ""))
+    with pytest.raises(
+        InputError, match="expected num-features=2 and weights of EgivenFCoherent CountEF, in this order"
+    ):
+        moses.convert(tmp_path / "moses.ini", tmp_path / "model")
 
 
 def test_a_table_of_moses(tmp_path: Path) -> None:

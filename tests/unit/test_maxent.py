@@ -282,5 +282,26 @@ def test_templates(folder: Path) -> None:
     assert min(alone) > 0 and sum(alone) + 1 == run(folder, "every").features
     assert run(folder, "both", templates=("words", "classes")).features == alone[3] + alone[4] + 1
     assert run(folder, "none", templates=()).features == 1, "the bias"
+
+
+def test_only_frequent_words_at_corners(folder: Path) -> None:
+    """The lists' first words have features, as if all others were seen too rarely (tables 6 and 7 of the paper)."""
+    lists = folder / "s.words", folder / "t.words"
+    for path, letter in zip(lists, "st", strict=True):
+        path.write_text("".join(f"{letter}{i}\t{9 - i}\n" for i in (3, 0, 5, 1, 2, 4)))
+    words = run(folder, "f-words", templates=("words",), min_count=1)
+    two = run(folder, "f-two", templates=("words",), min_count=1, frequent=2, words=lists)
+    assert (words.features, two.features) == (1 + 4 * 6, 1 + 4 * 2)
+    own = {(s, t): np.array([r[f"maxent.next.{o}"] for o in ORIENTATIONS])
+           for s, t, r in rows(folder / "f-two", folder / "train.src")}  # fmt: skip
+    assert (own["s1", "t1"] == own["s2", "t2"]).all(), "words that are not listed look alike"
+    assert not (own["s0", "t0"] == own["s3", "t3"]).all()
+    every = run(folder, "f-every", templates=("words",), min_count=1, frequent=6, words=lists)
+    assert every.features == words.features
+    with pytest.raises(OptionError, match="two lists, the most frequent first"):
+        run(folder, "f-none", frequent=2)
+
+
+def test_a_template_twice() -> None:
     with pytest.raises(OptionError, match="a template twice"):
         maxent.Training(templates=("words", "words"))

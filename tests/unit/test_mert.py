@@ -239,6 +239,24 @@ def test_l0_empties_and_l2_holds_back() -> None:
     assert distances[1] < 0.1 < distances[0]
 
 
+@pytest.mark.parametrize("strength", [1e-4, 0.02])
+def test_a_normalised_penalty_looks_at_sign_changes_that_are_corners(strength: float) -> None:
+    """At weight 0 all candidates of a list are level, and the first one is neither the best before nor behind."""
+    lists = 4
+    matrix = np.tile([[0.0, 1.0], [-1.0, 1.0], [1.0, 1.0]], (lists, 1))
+    statistics = np.stack([np.tile([0.9, 0.2, 0.3], lists), np.ones(3 * lists)], axis=1)
+    rows, columns = np.nonzero(matrix)
+    starts = np.concatenate([[0], np.cumsum(np.bincount(rows))]).astype(np.int64)
+    features = Features(Names(["a", "b"]), starts, columns.astype(np.uint32), matrix[rows, columns])
+    texts = Texts([f"c{i}" for i in range(3 * lists)])
+    candidates = Candidates(Texts(list(map(str, range(lists)))), np.arange(0, 3 * lists + 1, 3), texts, features)
+    pool = Pool(candidates, External(), statistics)
+    tuner = Mert(starts=1, l2=strength, l2_form="normalised")
+    state = run(pool, tuner, np.array([0.5, 0.5]))
+    assert state.weights[0] == 0.0
+    assert state.record["objective"] == pytest.approx(state.record["gain"] - strength)
+
+
 def test_options_that_make_no_sense() -> None:
     for options in (
         {"directions": "downhill"},
@@ -387,6 +405,14 @@ def test_gold_weights_are_found_again(capsys: pytest.CaptureFixture[str]) -> Non
         assert score[20, "clean", method] > 0.995
         assert score[20, "clean", "coordinate"] < score[20, "clean", method]
         assert score[20, "noisy", method] > score[20, "noisy", "random"]
+
+
+def test_a_single_width_is_traced(capsys: pytest.CaptureFixture[str]) -> None:
+    synthetic = load("synthetic")
+    synthetic.main(["--quick", "--json", "--widths", "7", "--methods", "gradient"])
+    assert {row["features"] for row in json.loads(capsys.readouterr().out)} == {7}
+    assert synthetic.Size(widths=(7,)).traced == 7
+    assert synthetic.Size().traced == 500
 
 
 def test_what_is_given_to_moses(tmp_path: Path) -> None:

@@ -154,6 +154,49 @@ def test_galley(seed: int, strength: float) -> None:
     assert found.weights.align(source.names) == pytest.approx(mine, rel=1e-7, abs=1e-9)
 
 
+CONSTANTS = [
+    # k-best lists of 500, 20 shards, C = 0.01 (Eidelman 2012, section 4).
+    ("mira:preset=eidelman", {"lists": 500, "shards": 20, "c": 0.01, "oracle": "hope", "prediction": "fear"}),
+    # 1500-best lists, Gamma 5000, Xi 50, alpha 0.05, Psi 0.1 (Hopkins & May 2011).
+    ("pro:preset=hopkins-may", {"lists": 1500, "pairs": 5000, "keep": 50, "threshold": 0.05, "psi": 0.1}),
+    # 200-best lists, 16 threads, batches of 20, rate 0.02, lambda 0.1, Xi 15, alpha 5 (Green et al. 2013, section 4.2).
+    (
+        "adagrad:preset=green",
+        {"lists": 200, "stale": 15, "batch": 20, "rate": 0.02, "l1": 0.1, "pairs": 15, "threshold": 0.05},
+    ),
+    ("adagrad:preset=phrasal", {"epochs": 8, "draws": 5000, "pairs": 50, "threshold": 0.5, "rate": 0.02, "l1": 0.1}),
+    # 16 chains, 500 samples, temperature 1 (Haddow et al. 2011, section 3).
+    (
+        "samplerank:preset=haddow",
+        {
+            "chains": 16,
+            "samples": 500,
+            "burn_in": 100,
+            "c": 0.01,
+            "scale": 100.0,
+            "temperature": 1.0,
+            "smooth": 0.01,
+            "merge": 0.5,
+            "reorder": 0.5,
+            "retranslate": 0.0,
+            "width": 0,
+            "start": "gloss",
+            "oracle": "hope",
+        },
+    ),
+    (
+        "mert:preset=galley",
+        {"starts": 20, "restart": "walk", "together": 1, "order": "cyclic", "first": 1.0, "noise": 0.0},
+    ),
+]
+
+
+@pytest.mark.parametrize(("spec", "said"), CONSTANTS, ids=[spec for spec, _ in CONSTANTS])
+def test_constants_that_small_lists_do_not_show(spec: str, said: dict[str, object]) -> None:
+    tuner = preset(spec)
+    assert {name: getattr(tuner, name) for name in said} == said
+
+
 def test_walks_start_from_the_best_point() -> None:
     """Each of the preset's points after the first is a step away from the best so far, one after the other."""
     tuner = preset("mert:preset=galley")
@@ -192,7 +235,9 @@ def decoder(tmp_path_factory: pytest.TempPathFactory) -> Decoder:
     return Decoder(folder, threads=1)
 
 
-def sampler(sentences: Sequence[int], c: float = 0.01, scale: float = 100.0) -> literal.Sampler:
+def sampler(
+    sentences: Sequence[int], c: float = 0.01, scale: float = 100.0, references: Sequence[str] = REFERENCES
+) -> literal.Sampler:
     table = {
         source: [
             (tuple(target.split()), np.log(scores).astype(np.float32).astype(np.float64))
@@ -200,8 +245,8 @@ def sampler(sentences: Sequence[int], c: float = 0.01, scale: float = 100.0) -> 
         ]
         for source, found in TABLE.items()
     }
-    sources, references = ([tuple(lines[s].split()) for s in sentences] for lines in (SOURCES, REFERENCES))
-    return literal.Sampler(table, sources, references, c, scale)
+    sources, wanted = ([tuple(lines[s].split()) for s in sentences] for lines in (SOURCES, references))
+    return literal.Sampler(table, sources, wanted, c, scale)
 
 
 def test_the_literal_sampler_has_the_decoders_features(decoder: Decoder) -> None:
@@ -218,12 +263,15 @@ def test_the_literal_sampler_has_the_decoders_features(decoder: Decoder) -> None
     assert theirs == mine
 
 
-def epoch(decoder: Decoder, tuner: SampleRank, seed: int) -> tuple[F64, F64]:
+def epoch(
+    decoder: Decoder, tuner: SampleRank, seed: int, first: F64 = FIRST, references: Sequence[str] = REFERENCES
+) -> tuple[F64, F64]:
     """The mixed weights and the mean of those collected, after one epoch."""
     source = DecoderSource(decoder, SOURCES)
-    problem = Problem.of_source(source, [[line] for line in REFERENCES], METRIC, limits=NamedLimits(["UP"]))
-    start = decoder.weights.align(source.names)
-    session = tuner.session(problem.limited(decoder.weights), Serial(), seed)
+    problem = Problem.of_source(source, [[line] for line in references], METRIC, limits=NamedLimits(["UP"]))
+    weights = Weights.of({**dict(zip(NAMES, first.tolist(), strict=True)), "UP": 1.0})
+    start = weights.align(source.names)
+    session = tuner.session(problem.limited(weights), Serial(), seed)
     state = session.step(session.begin(start))
     places = names_find(source.names, Names(list(NAMES)))
     return state.features["plain"][places], state.weights[places]
@@ -236,29 +284,43 @@ def epoch(decoder: Decoder, tuner: SampleRank, seed: int) -> tuple[F64, F64]:
     ids=str,
 )  # fmt: skip
 def test_haddow(decoder: Decoder, chains: int, burn_in: int, samples: int, c: float, scale: float) -> None:
+    check_haddow(decoder, (chains, burn_in, samples, c, scale), FIRST, REFERENCES)
+
+
+@pytest.mark.parametrize(("reference", "c", "scale"), [("w q y z u v", 0.01, 100), ("w q q u v", 1e9, 3)], ids=str)
+def test_haddow_where_order_and_scores_matter(decoder: Decoder, reference: str, c: float, scale: float) -> None:
+    """Weights that like jumps: it matters where a chain starts, and the oracle is not the member with the best gain."""
+    first = np.array([-0.4, 0.8, -0.5, -0.1])
+    check_haddow(decoder, (16, 0, 1, c, scale), first, [reference, REFERENCES[1]])
+
+
+def check_haddow(
+    decoder: Decoder, constants: tuple[int, int, int, float, float], first: F64, references: Sequence[str]
+) -> None:
     """Every epoch ends with weights that the paper's rule allows, and as often as its distribution says.
 
     On the authors' scale every step is the largest, c, and the oracle the largest gain. Without that limit a step shows
     b and the margin m; with small gains the oracle depends on scores as well.
     """
+    chains, burn_in, samples, c, scale = constants
     options = f"chains={chains},burn_in={burn_in},samples={samples},c={c},scale={scale}"
     tuner = preset(f"samplerank:preset=haddow,{options}")
     assert isinstance(tuner, SampleRank)
     if chains == 1:
-        allowed = sampler([0, 1], c, scale).outcomes(FIRST, burn_in, samples)
+        allowed = sampler([0, 1], c, scale, references).outcomes(first, burn_in, samples)
     else:  # a chain for each line; that of the second has nothing to change, and both are averaged
-        first = sampler([0], c, scale).outcomes(FIRST, burn_in, samples)
-        allowed = [(chance, (last + FIRST) / 2, (mean + FIRST) / 2) for chance, last, mean in first]
+        one = sampler([0], c, scale, references).outcomes(first, burn_in, samples)
+        allowed = [(chance, (last + first) / 2, (mean + first) / 2) for chance, last, mean in one]
     known = np.array([np.concatenate([last, mean]) for _, last, mean in allowed])
     chances = np.array([chance for chance, _, _ in allowed])
     assert chances.sum() == pytest.approx(1.0)
-    found = np.array([np.concatenate(epoch(decoder, tuner, seed)) for seed in range(600)])
+    found = np.array([np.concatenate(epoch(decoder, tuner, seed, first, references)) for seed in range(600)])
     size = np.abs(known).max(axis=1).clip(1)
     apart = (np.abs(found[:, None, :] - known[None]).max(axis=2) / size).min(axis=1)
     assert apart.max() < 1e-9
     kinds, number = np.unique(known.round(7), axis=0, return_inverse=True)
     expected = np.bincount(number.ravel(), chances) * len(found)
-    assert 0.05 < expected[np.abs(kinds[:, :4] - FIRST).max(axis=1) > 1e-6].sum() / len(found) < 0.95
+    assert 0.05 < expected[np.abs(kinds[:, :4] - first).max(axis=1) > 1e-6].sum() / len(found) < 0.95
     met = np.abs(found[:, None, :] - kinds[None]).max(axis=2).argmin(axis=1)
     often = expected > 5
     squares = (np.bincount(met, minlength=len(kinds)) - expected)[often] ** 2 / expected[often]

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
 
-from dragoman import lm, model, registry, rules, tags
+from dragoman import lm, model, registry, rules, tags, training
 from dragoman.cli.app import dragoman
 from dragoman.decoder import Decoder
 from dragoman.errors import InputError, OptionError
@@ -90,6 +91,42 @@ def test_the_taggers_that_come_with_a_package(
     done = CliRunner().invoke(dragoman, arguments, catch_exceptions=False)
     assert json.loads(done.stdout)["words"] == len(want)
     assert dict(line.split("\t") for line in Path(out).read_text().splitlines()) == want
+
+
+def test_tags_that_rules_carry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same word has other tags in other rules, which one tag for each word cannot have."""
+    text = [("das rennen", "the run"), ("sie rennen", "they run"), ("das", "the"), ("sie", "they")] * 3
+    for side, name in enumerate(("de", "en")):
+        (tmp_path / f"train.{name}").write_text("".join(pair[side] + "\n" for pair in text))
+    (tmp_path / "links").write_text(
+        "".join(" ".join(f"{i}-{i}" for i in range(len(p[0].split()))) + "\n" for p in text)
+    )
+    after = {"the": "NN", "they": "VBP"}
+
+    def by_neighbour(words: Sequence[str]) -> list[str]:
+        known = {"the": "DT", "they": "PRP"}
+        return [known.get(word) or after[words[at - 1]] for at, word in enumerate(words)]
+
+    monkeypatch.setitem(registry.TABLE["tagger"], "mine", lambda: by_neighbour)
+    options: dict[str, Any] = {"alignments": str(tmp_path / "links"), "classes": (), "order": 2}
+    sides = str(tmp_path / "train.de"), str(tmp_path / "train.en")
+    training.train(*sides, tmp_path / "model", rule_tagger="mine", **options)
+    assert (tmp_path / "model" / "rules.tags").read_text().split() == ["DT", "NN", "PRP", "VBP"]
+    assert not (tmp_path / "model" / "target.tagged").exists()
+    decoder = Decoder(tmp_path / "model", features="pb:tags=carried")
+    weights = decoder.weights.to_dict() | {"PhrasePenalty": -9.0}  # long phrases
+    fired = {}
+    for line in ("das rennen", "sie rennen", "sie neues"):
+        row = decoder.nbest([line], 1, weights=Weights.of(weights)).features.row(0)
+        fired[line] = {name for name in row if name.startswith("pb:")}
+    assert fired["das rennen"] == {"pb:^>DT", "pb:NN>$"}
+    assert fired["sie rennen"] == {"pb:^>PRP", "pb:VBP>$"}
+    assert fired["sie neues"] == {"pb:^>PRP", "pb:PRP>^other", "pb:^other>$"}  # no rule, no tags
+    training.train(*sides, tmp_path / "plain", **options)
+    with pytest.raises(OptionError, match="carry no tags; `dragoman train --rule-tagger` adds them"):
+        Decoder(tmp_path / "plain", features="pb:tags=carried")
+    with pytest.raises(OptionError, match="rule_tagger"):
+        training.Options.of(system="hiero", rule_tagger="mine")
 
 
 def test_figure_4_of_the_paper(tmp_path: Path) -> None:

@@ -480,7 +480,8 @@ OTHER: dict[str, Any] = {
     "null_probability": 0.3, "maxent_singletons": 0.2, "system": "hiero", "preset": "cdec", "max_span": 7,
     "max_symbols": 4, "max_gaps": 1, "min_gap": 3, "min_target_gap": 2, "edges": "tight", "counts": "whole",
     "scores": "cdec", "filter": ("x",), "compounds": "all", "compound_links": ("s",),
-    "parser": "unrestricted", "distortion": "completion", "maxent_templates": ("words",),
+    "parser": "unrestricted", "distortion": "completion", "maxent_templates": ("words",), "reordering_share": 0.5,
+    "rule_tagger": "en",
 }  # fmt: skip
 """Values that are not the defaults, of options that are not plain numbers or switches."""
 

@@ -73,11 +73,18 @@ def parts(monkeypatch: pytest.MonkeyPatch) -> list[Counted]:
 
 
 @pytest.mark.parametrize(
-    "changes", [{}, {"reordering": ("wbe", "phrase", "hier"), "significance": "a+e", "moses_next": True, "top": 5}]
+    "changes",
+    [
+        {},
+        {"reordering": ("wbe", "phrase", "hier"), "significance": "a+e", "moses_next": True, "top": 5},
+        {"reordering_share": 0.3, "rule_tags": "t"},
+    ],
 )
 def test_rules(
     two: Engine, text: tuple[Path, Path, Path], tmp_path: Path, parts: list[Counted], changes: dict[str, Any]
 ) -> None:
+    if "rule_tags" in changes:  # the words are their own tags
+        changes = {**changes, "rule_tags": str(text[1])}
     found = [
         rules.extract(*text, tmp_path / f"rules{number}", engine=engine, memory="4M", **changes)
         for number, engine in enumerate((None, two))

@@ -15,6 +15,7 @@ from dragoman.errors import InputError, OptionError
 from dragoman.model import Model, derive, pack
 from dragoman.rules import Table
 from dragoman.training import Options, train
+from dragoman.translator import load
 
 Cli = Callable[..., tuple[int, str, str]]
 SMALL: dict[str, Any] = {"classes": (4,), "order": 3, "tokenized": True}
@@ -87,6 +88,20 @@ def test_plain_text_of_a_filter_is_prepared(pair: tuple[Path, Path], tmp_path: P
     assert table.lookup("[X,1] vogel kennt ."), "the mark at the end is a word of its own, as in the bitext"
     assert table.lookup("hund") and not table.lookup("mann")
     assert not list((tmp_path / "m").glob("more.*")), "prepared text is not part of the model"
+
+
+def test_parts_of_unknown_compounds_pass_a_filter(pair: tuple[Path, Path], tmp_path: Path) -> None:
+    (tmp_path / "in.de").write_text("der hundvogel .\n")
+    options: dict[str, Any] = {"system": "hiero", "compounds": "unknown", **SMALL}
+    train(*pair, tmp_path / "whole", **options)
+    train(*pair, tmp_path / "small", filter=(str(tmp_path / "in.de"),), **options)
+    table = Table(tmp_path / "small" / "rules")
+    assert table.lookup("hund") and table.lookup("vogel")
+    assert not table.lookup("mann")
+    assert not list((tmp_path / "small").glob("split.*")), "prepared text is not part of the model"
+    line = "der hundvogel ."
+    small, whole = (load(tmp_path / name).translate(line).text for name in ("small", "whole"))
+    assert small == whole and "hundvogel" not in small
 
 
 def test_what_is_made_of_it_is_hierarchical(pair: tuple[Path, Path], tmp_path: Path) -> None:

@@ -200,8 +200,28 @@ def test_wrong_calls_of_a_model(model: Path) -> None:
     for call in (lambda: loaded.score(1, "a"), lambda: list(loaded.translate([1]))):  # type: ignore[arg-type, list-item]
         with pytest.raises(OptionError, match="expected a line of text, found int"):
             call()
+    with pytest.raises(OptionError, match="expected a line of text, or lines, found NoneType"):
+        loaded.translate(_wrong(None))
+    with pytest.raises(OptionError, match="expected a line of text, or lines, found bytes"):
+        loaded.nbest(_wrong(b"der hund"))
     with pytest.raises(OptionError, match="did you mean pop_limit"):
         dragoman.load(model, pop_limt=3)
+
+
+def test_text_that_the_model_was_not_made_for_is_noticed(model: Path, cli: Cli, tmp_path: Path) -> None:
+    expected = "3 words are unknown as they are written, 0 if the text is lower-cased: .* prepare it"
+    loaded = dragoman.load(model)
+    loaded.translate("der hund sieht den mann")
+    with pytest.warns(UserWarning, match=expected):
+        loaded.translate("Der Hund sieht den Mann")
+    loaded.translate("Der Hund sieht den Mann")  # once is enough
+    with pytest.warns(UserWarning, match=expected):
+        list(dragoman.load(model).translate(["der hund", "Der Hund sieht den Mann"]))
+    dragoman.load(model).translate("Der Hund sieht den Mann", tokenized=True)
+    text = tmp_path / "in.de"
+    text.write_text("Der Hund sieht den Mann\n")
+    assert "warning: " + str(model) in cli("translate", "--model", model, "--input", text)[2]
+    assert cli("translate", "--model", model, "--input", text, "--tokenized")[2] == ""
 
 
 def test_python_m(model: Path) -> None:

@@ -69,7 +69,7 @@ impl Bytes {
         let fail = |source| Error::Io { path: path.to_owned(), source };
         let other = || fail(std::io::Error::other("cannot be mapped: it is not a plain file"));
         let file = open(path)?.ok_or_else(other)?;
-        // SAFETY: the map is read only, and whoever reads from it does so within its length and takes any bytes. Those who
+        // SAFETY: the map is read only, and readers stay within its length and takes any bytes. Those who
         // change the file under a running program get wrong answers; our own writers never do (they rename).
         let map = unsafe { memmap2::Mmap::map(&file) }.map_err(fail)?;
         Ok(Self::Mapped(map))

@@ -47,6 +47,8 @@ pub struct Options {
     pub seed: u64,
     /// What features are of: some of [`crate::features::TEMPLATES`].
     pub templates: Vec<String>,
+    /// Words at corners that have features, of the source and of the target; all of them if there are no lists.
+    pub words: Option<[Vec<String>; 2]>,
 }
 
 /// How the training of one direction went.
@@ -146,7 +148,8 @@ pub fn train(options: &Options) -> Result<Report> {
     let held = held.as_ref().map(|table| Counts::new(table, &options.model)).transpose()?;
     let counts = Counts::new(&table, &options.model)?;
     counts.check()?;
-    let features = Features::new(&counts, [&classes[0], &classes[1]], options.least, &options.templates);
+    let sides = [&classes[0], &classes[1]];
+    let features = Features::new(&counts, sides, options.least, &options.templates, options.words.as_ref());
     let chosen = choose(&counts, options.singletons, options.seed);
     if chosen.is_empty() {
         let what = "no rule is left to train on: all were seen once, and none of these was kept";

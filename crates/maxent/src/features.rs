@@ -49,6 +49,15 @@ fn classes_of<'a>(words: impl Iterator<Item = &'a str>, classes: &Classes) -> Ve
     words.map(|word| classes.get(word).unwrap_or(UNKNOWN)).collect()
 }
 
+/// Forgets the counts of all words but those of a list.
+fn keep(counts: &mut [f64], list: &[String], id: impl Fn(&str) -> Option<u32>) {
+    let mut kept = vec![0.0; counts.len()];
+    for at in list.iter().filter_map(|word| id(word)).map(|id| id as usize) {
+        kept[at] = counts[at];
+    }
+    counts.copy_from_slice(&kept);
+}
+
 /// Numbers those that were seen often enough, from `next` on.
 fn number(counts: &[f64], least: f64, next: &mut u32) -> Vec<u32> {
     let ids = counts.iter().map(|&count| {
@@ -63,7 +72,14 @@ fn number(counts: &[f64], least: f64, next: &mut u32) -> Vec<u32> {
 
 impl Features {
     /// Counts every feature of some [`TEMPLATES`] in phrase-pair tokens and numbers those seen at least `least` times.
-    pub fn new(counts: &Counts<'_>, classes: [&Classes; 2], least: f64, templates: &[String]) -> Self {
+    /// Of words only those of two lists, if there are any: of the source and of the target.
+    pub fn new(
+        counts: &Counts<'_>,
+        classes: [&Classes; 2],
+        least: f64,
+        templates: &[String],
+        listed: Option<&[Vec<String>; 2]>,
+    ) -> Self {
         let table = counts.table;
         let source = (0..table.source_words() as u32).map(|id| table.source_text(id));
         let target = (0..table.target_words() as u32).map(|id| table.target_text(id));
@@ -93,6 +109,14 @@ impl Features {
                     words[corner][word as usize] += tokens;
                     grouped[corner][class as usize] += tokens;
                 }
+            }
+        }
+        for (corner, tokens) in words.iter_mut().enumerate() {
+            if let Some(lists) = listed {
+                keep(tokens, &lists[corner / 2], |word| match corner / 2 {
+                    0 => table.source_word(word),
+                    _ => table.target_word(word),
+                });
             }
         }
         let mut next = 1; // 0 is the bias

@@ -33,6 +33,7 @@ pub fn maxent_train(
     alpha: f64,
     seed: u64,
     templates: Vec<String>,
+    words: Option<[Vec<String>; 2]>,
 ) -> PyResult<Report> {
     let options = Options {
         rules,
@@ -50,6 +51,7 @@ pub fn maxent_train(
         alpha,
         seed,
         templates,
+        words,
     };
     let report = threads::run(py, || train(&options)).map_err(to_py)?;
     let sides = report.sides.map(|s| (s.iterations, s.converged, s.value, s.perplexity));

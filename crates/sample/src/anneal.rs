@@ -2,9 +2,9 @@
 
 use super::MEMORY;
 use super::chain::{Chain, Start, step};
-use super::hood::{Hood, Scratch};
 use super::judge::{Fixed, Judge, Known};
 use super::moves::{Mix, draw};
+use super::neighbourhood::{Neighbourhood, Scratch};
 use dragoman_base::random::{Generator, below, stream, unit};
 use dragoman_base::{Error, Result};
 use dragoman_model::Weights;
@@ -129,12 +129,13 @@ pub(super) fn text(chain: &Chain<'_>) -> String {
 }
 
 /// The words if a member of the neighbourhood were the current derivation.
-pub(super) fn text_with(chain: &Chain<'_>, hood: &Hood, member: usize) -> String {
+pub(super) fn text_with(chain: &Chain<'_>, neighbourhood: &Neighbourhood, member: usize) -> String {
     let mut inside = Vec::new();
-    hood.options(chain, member, &mut inside);
+    neighbourhood.options(chain, member, &mut inside);
     let (options, sentence) = (chain.ready().options(), chain.ready().sentence());
     let phrases = chain.phrases();
-    let whole = phrases[..hood.window.0].iter().chain(&inside).chain(&phrases[hood.window.1..]);
+    let whole =
+        phrases[..neighbourhood.window.0].iter().chain(&inside).chain(&phrases[neighbourhood.window.1..]);
     let words = whole.flat_map(|&option| options.target(option));
     words.map(|&word| sentence.target_text(word)).collect::<Vec<_>>().join(" ")
 }
@@ -168,18 +169,20 @@ impl<'a> Walk<'a, '_, '_> {
     fn run(&mut self, rng: &mut Generator) -> Result<()> {
         let words: usize = self.members.iter().map(|member| member.chain.ready().sentence().len()).sum();
         let (burn, count) = (self.plan.burn_in * words, self.plan.samples * words);
-        let (mut hood, mut shares) = (Hood::default(), Vec::new());
+        let (mut neighbourhood, mut shares) = (Neighbourhood::default(), Vec::new());
         let mut best = self.score + self.extra;
         for sample in 0..burn + count {
             let done = (sample as f64 / burn.max(1) as f64).min(1.0);
             let temperature = self.plan.hot * (self.plan.cold / self.plan.hot).powf(done);
             let at = if self.members.len() > 1 { below(rng, self.members.len()) } else { 0 };
             let chain = &mut self.members[at].chain;
-            if chain.look(&mut Fixed, &self.plan.mix, rng, &mut self.scratch, &mut hood) {
-                let member = draw(&hood, temperature, rng, &mut shares);
-                if member != hood.current && self.accept(at, &hood, member, temperature, rng)? {
-                    self.score += hood.scores[member];
-                    self.members[at].chain.take(&mut Fixed, &mut self.scratch, &hood, member);
+            if chain.look(&mut Fixed, &self.plan.mix, rng, &mut self.scratch, &mut neighbourhood) {
+                let member = draw(&neighbourhood, temperature, rng, &mut shares);
+                if member != neighbourhood.current
+                    && self.accept(at, &neighbourhood, member, temperature, rng)?
+                {
+                    self.score += neighbourhood.scores[member];
+                    self.members[at].chain.take(&mut Fixed, &mut self.scratch, &neighbourhood, member);
                     self.members[at].changed = true;
                 }
             }
@@ -199,13 +202,13 @@ impl<'a> Walk<'a, '_, '_> {
     fn accept(
         &mut self,
         at: usize,
-        hood: &Hood,
+        neighbourhood: &Neighbourhood,
         member: usize,
         temperature: f64,
         rng: &mut Generator,
     ) -> Result<bool> {
         let Some(whole) = self.whole.as_deref_mut() else { return Ok(true) };
-        let value = whole.score(at, &text_with(&self.members[at].chain, hood, member))?;
+        let value = whole.score(at, &text_with(&self.members[at].chain, neighbourhood, member))?;
         let stands = unit(rng).ln() < (value - self.extra) / temperature;
         if stands {
             whole.keep();

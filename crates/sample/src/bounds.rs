@@ -3,7 +3,7 @@
 //! A member's n-grams that touch the window and match have only words that some reference has: with k such words in the
 //! window there are at most k + n - 1 of order n.
 
-use super::hood::Hood;
+use super::neighbourhood::Neighbourhood;
 
 /// Bounds of one neighbourhood, by the number of words that a reference has.
 #[derive(Debug, Default)]
@@ -22,25 +22,25 @@ const FREE: u8 = 255;
 impl Bounds {
     /// Gets ready for a neighbourhood; `counts` has the words and known words of each option, `outside` is the number
     /// of words outside the window.
-    pub fn fill(&mut self, hood: &Hood, counts: &[(u8, u8)], outside: usize) {
+    pub fn fill(&mut self, neighbourhood: &Neighbourhood, counts: &[(u8, u8)], outside: usize) {
         let Self { keys, known, lengths } = self;
         known.clear();
         known.resize(256, f64::NAN);
         keys.clear();
-        if hood.is_swap() {
-            keys.resize(hood.scores.len(), FREE);
+        if neighbourhood.is_swap() {
+            keys.resize(neighbourhood.scores.len(), FREE);
             return;
         }
         let key = |words: u8, known: u8| if words == 0 { EMPTY } else { known };
         let (mut least, mut most) = (u8::MAX, 0);
-        for &option in &hood.whole {
+        for &option in &neighbourhood.whole {
             let (words, known) = counts[option as usize];
             (least, most) = (least.min(words), most.max(words));
             keys.push(key(words, known));
         }
-        for &option in &hood.left {
+        for &option in &neighbourhood.left {
             let (words, known) = counts[option as usize];
-            for &option in &hood.right {
+            for &option in &neighbourhood.right {
                 let (more, also) = counts[option as usize];
                 (least, most) = (least.min(words + more), most.max(words + more));
                 keys.push(key(words + more, known + also));

@@ -1,8 +1,8 @@
 //! The state of a Markov chain: a derivation with all that is needed to change it in place.
 
 use super::cover::Cover;
-use super::hood::Scratch;
 use super::judge::{Judge, Known};
+use super::neighbourhood::Scratch;
 use dragoman_base::{Error, Result};
 use dragoman_phrase::Span;
 use dragoman_phrase::coverage::Covered;

@@ -1,8 +1,8 @@
 //! The features in which two neighbours differ.
 
 use super::chain::{Chain, step};
-use super::hood::{Hood, Scratch};
 use super::judge::Learned;
+use super::neighbourhood::{Neighbourhood, Scratch};
 
 impl Chain<'_> {
     /// Lists by how much the features of a member differ from those of the current derivation.
@@ -10,16 +10,16 @@ impl Chain<'_> {
         &mut self,
         judge: &mut Learned,
         scratch: &mut Scratch,
-        hood: &Hood,
+        neighbourhood: &Neighbourhood,
         member: usize,
         out: &mut impl FnMut(u32, f64),
     ) {
-        if member == hood.current {
+        if member == neighbourhood.current {
             return;
         }
-        let (first, last) = hood.window;
+        let (first, last) = neighbourhood.window;
         let mut sequence = std::mem::take(&mut scratch.sequence);
-        hood.options(self, member, &mut sequence);
+        neighbourhood.options(self, member, &mut sequence);
         let mut rows = std::mem::take(&mut scratch.rows);
         rows.clear();
         let Scratch { cover, states: [one, next, _], .. } = scratch;

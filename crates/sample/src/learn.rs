@@ -34,7 +34,8 @@ impl Worker<'_, '_> {
         }
         self.epoch.oracle += best;
         self.epoch.learned_from += 1;
-        let (better, closer) = (best - gain, self.hood.scores[oracle] - self.hood.scores[sampled]);
+        let (better, closer) =
+            (best - gain, self.neighbourhood.scores[oracle] - self.neighbourhood.scores[sampled]);
         let margin = if self.options.margin { best } else { 1.0 };
         // Equation 4: the ranks differ. An oracle that is worse by gain would ask for a negative margin.
         let wrong = closer < 0.0 || (self.options.always && closer < margin * better);
@@ -50,9 +51,9 @@ impl Worker<'_, '_> {
     ///
     /// A member whose score and largest possible gain are not above the best sum so far is not looked at further.
     fn gains(&mut self, at: usize, sampled: usize) -> (usize, f64, f64) {
-        let Self { epoch, options, members, hood, scorer, total, sequence, bounds, .. } = self;
+        let Self { epoch, options, members, neighbourhood, scorer, total, sequence, bounds, .. } = self;
         let one = &mut members[at];
-        let window = one.words(hood.window);
+        let window = one.words(neighbourhood.window);
         let Member { chain, text, symbols, counts } = one;
         let all = chain.ready.options();
         let mut rest = *total;
@@ -60,16 +61,16 @@ impl Worker<'_, '_> {
         text.open(window.0, window.1);
         let mut gain_of = |text: &mut Text<'_>, member: usize| {
             epoch.probed.0 += 1;
-            hood.options(chain, member, sequence);
+            neighbourhood.options(chain, member, sequence);
             let mut tally = text.probe(sequence.iter().map(|&option| &symbols[all.place(option)]));
             tally.add(&rest, 1);
             scorer.score(&tally)
         };
         let hope = if options.oracle == Oracle::Hope { 1.0 } else { 1e-9 };
         let gain = gain_of(text, sampled);
-        let mut best = (gain + hope * hood.scores[sampled], sampled, gain);
-        bounds.fill(hood, counts, text.len() - (window.1 - window.0));
-        for (member, &score) in hood.scores.iter().enumerate() {
+        let mut best = (gain + hope * neighbourhood.scores[sampled], sampled, gain);
+        bounds.fill(neighbourhood, counts, text.len() - (window.1 - window.0));
+        for (member, &score) in neighbourhood.scores.iter().enumerate() {
             if member == sampled || score == f64::NEG_INFINITY {
                 continue;
             }
@@ -89,7 +90,7 @@ impl Worker<'_, '_> {
             }
         }
         text.close();
-        epoch.probed.1 += hood.scores.len() as u64;
+        epoch.probed.1 += neighbourhood.scores.len() as u64;
         (best.1, best.2, gain)
     }
 
@@ -118,10 +119,10 @@ impl Worker<'_, '_> {
     /// Sets factors: the probability of each member times its gain above the mean, times the sentences of the batch,
     /// which a change of one of them moves the less the more they are.
     fn rate(&mut self, at: usize, picks: &mut [Pick]) {
-        let Self { epoch, members, hood, scorer, total, sequence, gained, .. } = self;
+        let Self { epoch, members, neighbourhood, scorer, total, sequence, gained, .. } = self;
         let lines = members.len() as f64;
         let one = &mut members[at];
-        let window = one.words(hood.window);
+        let window = one.words(neighbourhood.window);
         let Member { chain, text, symbols, .. } = one;
         let all = chain.ready.options();
         let mut rest = *total;
@@ -129,14 +130,14 @@ impl Worker<'_, '_> {
         text.open(window.0, window.1);
         gained.clear();
         for pick in picks.iter() {
-            hood.options(chain, pick.member, sequence);
+            neighbourhood.options(chain, pick.member, sequence);
             let mut tally = text.probe(sequence.iter().map(|&option| &symbols[all.place(option)]));
             tally.add(&rest, 1);
             gained.push(scorer.score(&tally));
         }
         text.close();
         epoch.probed.0 += picks.len() as u64;
-        epoch.probed.1 += hood.scores.len() as u64;
+        epoch.probed.1 += neighbourhood.scores.len() as u64;
         let (mut sum, mut mean, mut best) = (0.0, 0.0, 0.0_f64);
         for (pick, &gain) in picks.iter().zip(&*gained) {
             sum += pick.share;
@@ -154,7 +155,9 @@ impl Worker<'_, '_> {
     /// Moves the weights along the slope a, the sum of the members' features by their factors: as [`super::Pace`] says, or
     /// by min(b / |a|^2, C) a (after equation 6).
     fn update(&mut self, at: usize, picks: &[Pick], b: f64) {
-        let Self { epoch, options, members, scratch, hood, step, fixed, text_ids, text_values, .. } = self;
+        let Self {
+            epoch, options, members, scratch, neighbourhood, step, fixed, text_ids, text_values, ..
+        } = self;
         let chain = &mut members[at].chain;
         for pick in picks {
             let pace = &mut epoch.pace;
@@ -164,7 +167,7 @@ impl Worker<'_, '_> {
             };
             let values = text_values.iter().skip(pick.member * text_ids.len());
             text_ids.iter().zip(values).for_each(|(&id, &value)| add(id, value));
-            chain.difference(&mut epoch.learned, scratch, hood, pick.member, &mut add);
+            chain.difference(&mut epoch.learned, scratch, neighbourhood, pick.member, &mut add);
             epoch.pace.member(pick.share);
         }
         epoch.pace.neighbourhood();

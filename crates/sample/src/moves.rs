@@ -1,8 +1,8 @@
 //! The operators (Arun et al. 2009; Haddow et al. 2011, 2.2.2): where they may act, and the draw.
 
 use super::chain::Chain;
-use super::hood::{Hood, Scratch};
 use super::judge::Judge;
+use super::neighbourhood::{Neighbourhood, Scratch};
 use dragoman_base::random::{Generator, below, unit};
 use dragoman_base::{Error, Result};
 
@@ -46,19 +46,19 @@ impl Chain<'_> {
         mix: &Mix,
         rng: &mut Generator,
         scratch: &mut Scratch,
-        hood: &mut Hood,
+        neighbourhood: &mut Neighbourhood,
     ) -> bool {
         if self.is_empty() {
             return false;
         }
         let at = unit(rng) * (mix.merge + mix.reorder + mix.retranslate);
         if at < mix.merge {
-            self.look_between(judge, mix.width, rng, scratch, hood)
+            self.look_between(judge, mix.width, rng, scratch, neighbourhood)
         } else if at < mix.merge + mix.reorder {
-            self.look_across(judge, rng, scratch, hood)
+            self.look_across(judge, rng, scratch, neighbourhood)
         } else {
             let at = below(rng, self.len());
-            self.words(judge, scratch, hood, at, (mix.width, rng));
+            self.words(judge, scratch, neighbourhood, at, (mix.width, rng));
             true
         }
     }
@@ -71,7 +71,7 @@ impl Chain<'_> {
         width: usize,
         rng: &mut Generator,
         scratch: &mut Scratch,
-        hood: &mut Hood,
+        neighbourhood: &mut Neighbourhood,
     ) -> bool {
         let length = self.ready.sentence().len();
         if length < 2 {
@@ -80,15 +80,15 @@ impl Chain<'_> {
         let cut = 1 + below(rng, length - 1);
         let (one, from, to) = self.covering(cut - 1);
         if to > cut {
-            self.pieces(judge, scratch, hood, ((one, one + 1), (from, cut, to)), (width, rng));
+            self.pieces(judge, scratch, neighbourhood, ((one, one + 1), (from, cut, to)), (width, rng));
             return true;
         }
         let (two, _, end) = self.covering(cut);
         if two == one + 1 {
-            self.pieces(judge, scratch, hood, ((one, one + 2), (from, cut, end)), (width, rng));
+            self.pieces(judge, scratch, neighbourhood, ((one, one + 2), (from, cut, end)), (width, rng));
         } else {
             let at = if below(rng, 2) == 0 { one } else { two };
-            self.words(judge, scratch, hood, at, (width, rng));
+            self.words(judge, scratch, neighbourhood, at, (width, rng));
         }
         true
     }
@@ -113,7 +113,7 @@ impl Chain<'_> {
         judge: &mut impl Judge,
         rng: &mut Generator,
         scratch: &mut Scratch,
-        hood: &mut Hood,
+        neighbourhood: &mut Neighbourhood,
     ) -> bool {
         let count = self.len();
         if count < 2 || self.far == 0 {
@@ -122,17 +122,23 @@ impl Chain<'_> {
         let first = below(rng, count - 1);
         let reach = (count - 1 - first).min(self.far + 1);
         let last = first + 1 + below(rng, reach);
-        self.exchange(judge, scratch, hood, (first, last))
+        self.exchange(judge, scratch, neighbourhood, (first, last))
     }
 
     /// Makes a member of the neighbourhood the current derivation.
-    pub fn take(&mut self, judge: &mut impl Judge, scratch: &mut Scratch, hood: &Hood, member: usize) {
-        if member == hood.current {
+    pub fn take(
+        &mut self,
+        judge: &mut impl Judge,
+        scratch: &mut Scratch,
+        neighbourhood: &Neighbourhood,
+        member: usize,
+    ) {
+        if member == neighbourhood.current {
             return;
         }
         let mut sequence = std::mem::take(&mut scratch.sequence);
-        hood.options(self, member, &mut sequence);
-        self.replace(judge, scratch, hood.window, &sequence);
+        neighbourhood.options(self, member, &mut sequence);
+        self.replace(judge, scratch, neighbourhood.window, &sequence);
         scratch.sequence = sequence;
     }
 }
@@ -143,11 +149,16 @@ impl Chain<'_> {
 /// A neighbourhood S that is drawn member by member has, seen from y, the probability of all its members' chances but
 /// y's own: P(S | y) = c(S) / p(y). So the draw by exp(score / T) / p makes exp(score(y) / T) P(S | y) P(y' | S)
 /// symmetric in y and y': the chain stays reversible.
-pub fn draw(hood: &Hood, temperature: f64, rng: &mut Generator, shares: &mut Vec<f64>) -> usize {
+pub fn draw(
+    neighbourhood: &Neighbourhood,
+    temperature: f64,
+    rng: &mut Generator,
+    shares: &mut Vec<f64>,
+) -> usize {
     let sharp = 1.0 / temperature;
     shares.clear();
-    shares.extend(hood.scores.iter().map(|score| score * sharp));
-    hood.lift(shares);
+    shares.extend(neighbourhood.scores.iter().map(|score| score * sharp));
+    neighbourhood.lift(shares);
     let top = shares.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     for share in shares.iter_mut() {
         *share = exp(*share - top);
@@ -160,7 +171,7 @@ pub fn draw(hood: &Hood, temperature: f64, rng: &mut Generator, shares: &mut Vec
         }
     }
     // What rounding left over: the last one that has any share.
-    shares.iter().rposition(|share| *share > 0.0).unwrap_or(hood.current)
+    shares.iter().rposition(|share| *share > 0.0).unwrap_or(neighbourhood.current)
 }
 
 /// e to the power of a number that is not positive, to about 1e-14 of itself; 0 below -700. Unlike the library's it can
@@ -201,12 +212,12 @@ mod tests {
     #[test]
     fn draws_follow_the_scores() {
         let scores = vec![0.0, -1.0, f64::NEG_INFINITY, 1.5];
-        let mut hood = Hood::default();
-        hood.scores.clone_from(&scores);
+        let mut neighbourhood = Neighbourhood::default();
+        neighbourhood.scores.clone_from(&scores);
         let (mut rng, mut shares) = (dragoman_base::random::stream(3, 1), Vec::new());
         let mut counts = [0u32; 4];
         for _ in 0..200_000 {
-            counts[draw(&hood, 0.5, &mut rng, &mut shares)] += 1;
+            counts[draw(&neighbourhood, 0.5, &mut rng, &mut shares)] += 1;
         }
         let sum: f64 = scores.iter().map(|s| (s / 0.5).exp()).sum();
         for (count, score) in counts.iter().zip(&scores) {

@@ -5,10 +5,10 @@ use super::MEMORY;
 use super::anneal::{text, text_with};
 use super::bounds::Bounds;
 use super::chain::{Chain, Start};
-use super::hood::{Hood, Scratch};
 use super::judge::Learned;
 use super::learn::Pick;
 use super::moves::{Mix, draw};
+use super::neighbourhood::{Neighbourhood, Scratch};
 use super::pace::Pace;
 use super::sparse::Sparse;
 use dragoman_base::random::{Generator, below, stream};
@@ -200,7 +200,7 @@ pub fn rank(
             total: Tally::default(),
             members: Vec::with_capacity(batch.len()),
             scratch: Scratch::default(),
-            hood: Hood::default(),
+            neighbourhood: Neighbourhood::default(),
             shares: Vec::new(),
             sequence: Vec::new(),
             step: Sparse::default(),
@@ -236,7 +236,7 @@ pub(super) struct Worker<'a, 'e> {
     pub(super) total: Tally,
     pub(super) members: Vec<Member<'a>>,
     pub(super) scratch: Scratch,
-    pub(super) hood: Hood,
+    pub(super) neighbourhood: Neighbourhood,
     pub(super) shares: Vec<f64>,
     pub(super) sequence: Vec<u32>,
     pub(super) step: Sparse,
@@ -301,21 +301,21 @@ impl<'a> Worker<'a, '_> {
 
     /// One sample: a move, and while learning an update if the ranking is wrong.
     fn sample(&mut self, at: usize, learning: bool, temperature: f64, rng: &mut Generator) -> Result<()> {
-        let Self { epoch, options, members, scratch, hood, .. } = self;
+        let Self { epoch, options, members, scratch, neighbourhood, .. } = self;
         let chain = &mut members[at].chain;
-        if chain.look(&mut epoch.learned, &options.mix, rng, scratch, hood) {
+        if chain.look(&mut epoch.learned, &options.mix, rng, scratch, neighbourhood) {
             self.weigh_texts(at)?;
-            let Self { options, hood, shares, .. } = self;
-            let sampled = draw(hood, temperature, rng, shares);
-            if learning && hood.scores.len() > 1 {
+            let Self { options, neighbourhood, shares, .. } = self;
+            let sampled = draw(neighbourhood, temperature, rng, shares);
+            if learning && neighbourhood.scores.len() > 1 {
                 match options.oracle {
                     Oracle::Mean => self.climb(at),
                     Oracle::Hope | Oracle::Gain => self.rank(at, sampled),
                 }
             }
-            if sampled != self.hood.current {
+            if sampled != self.neighbourhood.current {
                 if let Some(texts) = &mut self.texts {
-                    texts.keep(at, &text_with(&self.members[at].chain, &self.hood, sampled))?;
+                    texts.keep(at, &text_with(&self.members[at].chain, &self.neighbourhood, sampled))?;
                 }
                 self.take(at, sampled);
             }
@@ -326,19 +326,19 @@ impl<'a> Worker<'a, '_> {
 
     /// Adds to the scores of a neighbourhood what features of whole texts say of each of its members.
     fn weigh_texts(&mut self, at: usize) -> Result<()> {
-        let Self { epoch, members, hood, texts, text_ids, text_values, .. } = self;
+        let Self { epoch, members, neighbourhood, texts, text_ids, text_values, .. } = self;
         let Some(texts) = texts else { return Ok(()) };
         text_values.clear();
-        for member in 0..hood.scores.len() {
-            if hood.scores[member] == f64::NEG_INFINITY {
+        for member in 0..neighbourhood.scores.len() {
+            if neighbourhood.scores[member] == f64::NEG_INFINITY {
                 text_values.resize(text_values.len() + text_ids.len(), 0.0);
             } else {
-                texts.values(at, &text_with(&members[at].chain, hood, member), text_values)?;
+                texts.values(at, &text_with(&members[at].chain, neighbourhood, member), text_values)?;
             }
         }
         let count = text_ids.len();
-        let now = text_values[hood.current * count..][..count].to_vec();
-        for (values, score) in text_values.chunks_mut(count).zip(&mut hood.scores) {
+        let now = text_values[neighbourhood.current * count..][..count].to_vec();
+        for (values, score) in text_values.chunks_mut(count).zip(&mut neighbourhood.scores) {
             for ((value, now), &id) in values.iter_mut().zip(&now).zip(*text_ids) {
                 *value -= now;
                 if *score > f64::NEG_INFINITY {
@@ -351,11 +351,11 @@ impl<'a> Worker<'a, '_> {
 
     /// Moves a sentence to a member of its neighbourhood.
     fn take(&mut self, at: usize, member: usize) {
-        let Self { epoch, members, scratch, hood, sequence, total, .. } = self;
+        let Self { epoch, members, scratch, neighbourhood, sequence, total, .. } = self;
         let one = &mut members[at];
-        hood.options(&one.chain, member, sequence);
-        let (from, to) = one.words(hood.window);
-        one.chain.take(&mut epoch.learned, scratch, hood, member);
+        neighbourhood.options(&one.chain, member, sequence);
+        let (from, to) = one.words(neighbourhood.window);
+        one.chain.take(&mut epoch.learned, scratch, neighbourhood, member);
         let options = one.chain.ready.options();
         total.add(&one.text.tally, -1);
         let Member { text, symbols, .. } = one;

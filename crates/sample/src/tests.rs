@@ -1,9 +1,9 @@
 //! The sampler against recomputation from scratch, on random small systems.
 
 use super::chain::step;
-use super::hood::{Hood, Scratch};
 use super::judge::{Fixed, Judge, Known, Learned};
 use super::moves::{Mix, draw};
+use super::neighbourhood::{Neighbourhood, Scratch};
 use super::rank::symbols;
 use super::{Chain, Oracle, Pace, RankOptions, Shard, Start, rank};
 use dragoman_base::random::{Generator, below, stream};
@@ -208,7 +208,8 @@ fn scores_and_statistics_stay_what_they_are_from_scratch() {
 }
 
 fn walk_and_check(ready: &Ready<'_>, seed: u64, far: usize, steps: usize, mix: &Mix) {
-    let (mut rng, mut scratch, mut hood) = (stream(seed, 1), Scratch::default(), Hood::default());
+    let (mut rng, mut scratch, mut neighbourhood) =
+        (stream(seed, 1), Scratch::default(), Neighbourhood::default());
     let mut judge = Learned::new(ready.weights().iter().map(f64::from).collect());
     let mut chain = Chain::new(ready, (Some(far), Start::Gloss), &mut judge, &mut scratch).unwrap();
     let references = bleu().references(&["u v w x".to_owned(), "v w u v w y y x".to_owned()]).unwrap();
@@ -221,21 +222,21 @@ fn walk_and_check(ready: &Ready<'_>, seed: u64, far: usize, steps: usize, mix: &
     let (mut score, mut shares, mut inside) = (chain.total(&mut judge, &mut scratch), Vec::new(), Vec::new());
     let mut moves = 0;
     for number in 0..steps {
-        if !chain.look(&mut judge, mix, &mut rng, &mut scratch, &mut hood) {
+        if !chain.look(&mut judge, mix, &mut rng, &mut scratch, &mut neighbourhood) {
             continue;
         }
-        let member = draw(&hood, 2.0, &mut rng, &mut shares);
+        let member = draw(&neighbourhood, 2.0, &mut rng, &mut shares);
         if number % 97 == 0 {
-            check_members(ready, &mut chain, &mut judge, &mut scratch, &hood);
+            check_members(ready, &mut chain, &mut judge, &mut scratch, &neighbourhood);
         }
-        assert!(hood.scores[hood.current].abs() < 1e-9);
-        hood.options(&chain, member, &mut inside);
-        let (first, last) = hood.window;
+        assert!(neighbourhood.scores[neighbourhood.current].abs() < 1e-9);
+        neighbourhood.options(&chain, member, &mut inside);
+        let (first, last) = neighbourhood.window;
         let (before, old) =
             (words(&chain.phrases()[..first]).len(), words(&chain.phrases()[first..last]).len());
-        chain.take(&mut judge, &mut scratch, &hood, member);
-        moves += u64::from(member != hood.current);
-        score += hood.scores[member];
+        chain.take(&mut judge, &mut scratch, &neighbourhood, member);
+        moves += u64::from(member != neighbourhood.current);
+        score += neighbourhood.scores[member];
         text.replace(before, before + old, [&words(&inside)[..]].into_iter());
         if number % 61 == 0 || number + 1 == steps {
             check_order(ready, chain.phrases(), far);
@@ -260,13 +261,13 @@ fn check_members(
     chain: &mut Chain<'_>,
     judge: &mut Learned,
     scratch: &mut Scratch,
-    hood: &Hood,
+    neighbourhood: &Neighbourhood,
 ) {
     let old = features(ready, judge, chain.phrases());
-    for member in (0..hood.scores.len()).filter(|&m| hood.scores[m] > f64::NEG_INFINITY) {
+    for member in (0..neighbourhood.scores.len()).filter(|&m| neighbourhood.scores[m] > f64::NEG_INFINITY) {
         let mut phrases = Vec::new();
-        hood.options(chain, member, &mut phrases);
-        let (first, last) = hood.window;
+        neighbourhood.options(chain, member, &mut phrases);
+        let (first, last) = neighbourhood.window;
         let all: Vec<u32> = chain.phrases()[..first]
             .iter()
             .chain(&phrases)
@@ -275,8 +276,12 @@ fn check_members(
             .collect();
         let mut want = features(ready, judge, &all);
         let more = total(&want, judge) - total(&old, judge);
-        assert!((hood.scores[member] - more).abs() < 1e-4, "{member}: {} {more}", hood.scores[member]);
-        chain.difference(judge, scratch, hood, member, &mut |id, value| {
+        assert!(
+            (neighbourhood.scores[member] - more).abs() < 1e-4,
+            "{member}: {} {more}",
+            neighbourhood.scores[member]
+        );
+        chain.difference(judge, scratch, neighbourhood, member, &mut |id, value| {
             *want.entry(id).or_default() -= value;
         });
         for (&id, value) in &old {
@@ -289,21 +294,23 @@ fn check_members(
 #[test]
 fn weights_that_stay_score_as_weights_that_change() {
     Ground::new(5, 9).walk(|ready| {
-        let (mut scratch, mut hood) = (Scratch::default(), Hood::default());
+        let (mut scratch, mut neighbourhood) = (Scratch::default(), Neighbourhood::default());
         let mut judge = Learned::new(ready.weights().iter().map(f64::from).collect());
         let mut one = Chain::new(ready, (None, Start::Gloss), &mut judge, &mut scratch).unwrap();
         let mut two = Chain::new(ready, (None, Start::Gloss), &mut Fixed, &mut scratch).unwrap();
         let (mut rng, mut other, mut shares) = (stream(5, 1), stream(5, 1), Vec::new());
         for _ in 0..2_000 {
-            let asked = two.look(&mut Fixed, &MIX, &mut other, &mut scratch, &mut hood);
-            let scores = hood.scores.clone();
-            assert_eq!(one.look(&mut judge, &MIX, &mut rng, &mut scratch, &mut hood), asked);
+            let asked = two.look(&mut Fixed, &MIX, &mut other, &mut scratch, &mut neighbourhood);
+            let scores = neighbourhood.scores.clone();
+            assert_eq!(one.look(&mut judge, &MIX, &mut rng, &mut scratch, &mut neighbourhood), asked);
             if asked {
-                assert!(scores.iter().zip(&hood.scores).all(|(a, b)| a == b || (a - b).abs() < 1e-3));
-                let member = draw(&hood, 1.0, &mut rng, &mut shares);
-                draw(&hood, 1.0, &mut other, &mut shares);
-                one.take(&mut judge, &mut scratch, &hood, member);
-                two.take(&mut Fixed, &mut scratch, &hood, member);
+                assert!(
+                    scores.iter().zip(&neighbourhood.scores).all(|(a, b)| a == b || (a - b).abs() < 1e-3)
+                );
+                let member = draw(&neighbourhood, 1.0, &mut rng, &mut shares);
+                draw(&neighbourhood, 1.0, &mut other, &mut shares);
+                one.take(&mut judge, &mut scratch, &neighbourhood, member);
+                two.take(&mut Fixed, &mut scratch, &neighbourhood, member);
                 assert_eq!(one.phrases(), two.phrases());
             }
         }
@@ -432,21 +439,22 @@ fn the_mean_climbs_the_expected_gain() {
         ground.walk(|ready| {
             let mut rng = stream(seed, 0);
             below(&mut rng, 1);
-            let (mut scratch, mut hood) = (Scratch::default(), Hood::default());
+            let (mut scratch, mut neighbourhood) = (Scratch::default(), Neighbourhood::default());
             let from = (options.distortion, options.start);
-            let expected = |values: &[f64], scratch: &mut Scratch, hood: &mut Hood| {
+            let expected = |values: &[f64], scratch: &mut Scratch, neighbourhood: &mut Neighbourhood| {
                 let mut judge = Learned::new(values.to_vec());
                 let mut chain = Chain::new(ready, from, &mut judge, scratch).unwrap();
-                if !chain.look(&mut judge, &options.mix, &mut rng.clone(), scratch, hood) {
+                if !chain.look(&mut judge, &options.mix, &mut rng.clone(), scratch, neighbourhood) {
                     return 0.0;
                 }
-                let shares: Vec<f64> = hood.scores.iter().map(|score| (score / temperature).exp()).collect();
+                let shares: Vec<f64> =
+                    neighbourhood.scores.iter().map(|score| (score / temperature).exp()).collect();
                 let total: f64 = shares.iter().sum();
                 let symbols = symbols(&refs[0], ready.sentence(), ready.options());
                 let mut phrases = Vec::new();
                 let gains = (0..shares.len()).map(|member| {
-                    hood.options(&chain, member, &mut phrases);
-                    let (first, last) = hood.window;
+                    neighbourhood.options(&chain, member, &mut phrases);
+                    let (first, last) = neighbourhood.window;
                     let all = chain.phrases()[..first].iter().chain(&phrases).chain(&chain.phrases()[last..]);
                     let mut text = Text::new(&refs[0]);
                     text.replace(0, 0, all.map(|&option| &symbols[ready.options().place(option)]));
@@ -458,7 +466,7 @@ fn the_mean_climbs_the_expected_gain() {
                 let mut shifted = [ground.values.clone(), ground.values.clone()];
                 shifted[0][id] -= 1e-4;
                 shifted[1][id] += 1e-4;
-                let [low, high] = shifted.map(|values| expected(&values, &mut scratch, &mut hood));
+                let [low, high] = shifted.map(|values| expected(&values, &mut scratch, &mut neighbourhood));
                 let slope = temperature * (high - low) / 2e-4;
                 let found = (done.learned.weights[id] - ground.values[id]) / c;
                 assert!((found - slope).abs() < 0.03 + 0.03 * slope.abs(), "{seed} {id}: {found} {slope}");

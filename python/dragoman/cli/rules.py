@@ -104,10 +104,17 @@ def _figures(figures: dict[str, Any], as_json: bool) -> None:
 @rules.command(cls=Command)
 @click.argument("table")
 @click.option("--classes", required=True, nargs=2, metavar="SRC TGT", help="Files of word classes; the paper has 50.")
+@click.option(
+    "--words", nargs=2, metavar="SRC TGT", default=None,
+    help="Files of words, the most frequent first, for --frequent.  [default: none]",
+)  # fmt: skip
 @_OUT
 @takes(models.Training, into="options")
 @as_json
-def maxent(table: str, classes: tuple[str, str], out: str, options: dict[str, Any], as_json: bool) -> None:
+def maxent(
+    table: str, classes: tuple[str, str], words: tuple[str, str] | None, out: str, options: dict[str, Any],
+    as_json: bool,
+) -> None:  # fmt: skip
     """Train a Maxent reordering model on a table's orientation counts, and add its six scores to the rules.
 
     \b
@@ -116,7 +123,7 @@ def maxent(table: str, classes: tuple[str, str], out: str, options: dict[str, An
 
     The new columns are maxent.previous.M, .S, .D and maxent.next.M, .S, .D; see docs/maxent.md.
     """
-    report = models.train(table, classes, out, **options)
+    report = models.train(table, classes, out, words=words, **options)
     if as_json:
         print_json(asdict(report))
         return

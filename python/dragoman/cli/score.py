@@ -10,7 +10,7 @@ import click
 
 from dragoman.cli.arguments import Command, as_json, metrics_option, refs_option
 from dragoman.cli.declared import takes
-from dragoman.cli.file_options import src_option, tokenized_option
+from dragoman.cli.file_options import glossary_option, src_option, tokenized_option
 from dragoman.cli.messages import messages
 from dragoman.cli.show import print_json
 from dragoman.errors import InputError
@@ -18,6 +18,7 @@ from dragoman.files import write_bytes
 from dragoman.verbs import compare as tell_apart
 from dragoman.verbs import score as judge
 from dragoman.verbs.judging import CompareOptions, ScoreOptions, sentence_scores
+from dragoman.verbs.selecting import Selection, select
 
 __all__ = ["compare", "score"]
 
@@ -77,24 +78,33 @@ def _print_sentences(found: list[tuple[str, Any]], as_json: bool) -> None:
 @refs_option
 @metrics_option
 @takes(CompareOptions, into="options")
+@takes(Selection, into="only")
 @click.option("--analyse", is_flag=True, help="Show where the last system differs from the baseline.")
 @click.option("--report", metavar="FILE.html", help="Write all of it, with filters, to a page.  [default: none]")
-@src_option("With --analyse or --report: the source text.", required=False)
+@src_option("The source text, for filters and reports.", required=False)
 @click.option(
     "--train-text", multiple=True, metavar="FILE...",
     help="With --analyse or --report: the training text in the language of the references, to tell rare words.",
 )  # fmt: skip
-@tokenized_option("With --analyse or --report: texts are tokenised, words are what stands between blanks.")
+@click.option(
+    "--train-source", multiple=True, metavar="FILE...",
+    help="The training text in the language of the source, to tell unknown words.",
+)  # fmt: skip
+@glossary_option("Terms, for filters.")
+@tokenized_option("For words in filters, analyses and reports: texts are tokenised, words stand between spaces.")
 @as_json
 def compare(
     systems: tuple[str, ...],
     refs: tuple[str, ...],
     metrics: tuple[str, ...],
     options: dict[str, Any],
+    only: dict[str, Any],
     analyse: bool,
     report: str | None,
     src: str | None,
     train_text: tuple[str, ...],
+    train_source: tuple[str, ...],
+    glossary: str | None,
     tokenized: bool,
     as_json: bool,
 ) -> None:
@@ -104,25 +114,41 @@ def compare(
     dragoman compare base.en new.en --refs ref.en
     dragoman compare mert='mert.run?.en' mira=mira.run1.en,mira.run2.en,mira.run3.en --refs ref.en
     dragoman compare base.en new.en --refs ref.en --train-text train.en --analyse
+    dragoman compare base.en new.en --refs ref.en --min-words 20 --analyse
     dragoman compare base.en new.en --refs ref.en --src test.de --report page.html
 
     The p-value says how often chance alone would give a difference at least as large. A system that was tuned
     several times is given as name=run1,run2,... or as a quoted pattern: then all runs are tested together, and the
     table shows the mean with its standard deviation over runs (s_opt), next to the one over sentences (s_sel). A
     baseline with one output is held fixed beside systems with several runs.
+
+    Filters (--min-words, --max-words, --containing, --unknown-words, --terms, --drop-duplicates) leave some of
+    the sentences; scores, p and all else are of these.
     """
     _need_outputs(systems, 2, "dragoman compare base.en new.en --refs ref.en")
     groups = dict(_group(spec) for spec in systems)
     if len(groups) != len(systems):
         raise click.UsageError("two systems have the same name; give them as name=file")
-    if (src or train_text or tokenized) and not (analyse or report):
-        raise click.UsageError("--src, --train-text and --tokenized go with --analyse or --report")
-    results = tell_apart(groups, _references(refs), metrics, **options)
+    if train_text and not (analyse or report):
+        raise click.UsageError("--train-text goes with --analyse or --report")
+    selection, texts = Selection(**only), dict[str, Any](groups)
+    lines: Any = _references(refs)
+    source: Any = src
+    if selection != Selection():
+        left = select(
+            groups, lines, selection, source=src, source_training=train_source, glossary=glossary, tokenized=tokenized
+        )
+        lines, texts, source = left.references, dict(left.systems), left.source
+        messages.note(f"{len(lines):,} of {left.count:,} sentences")
+    elif (src or train_source or glossary or tokenized) and not (analyse or report):
+        what = "--src, --train-source, --glossary and --tokenized"
+        raise click.UsageError(f"{what} go with --analyse, --report or a filter")
+    results = tell_apart(texts, lines, metrics, **options)
     found = None
     if analyse:
         from dragoman.verbs.analysing import analyse as look  # noqa: PLC0415  seldom asked for
 
-        found = look(groups, _references(refs), metrics[0], training=train_text, tokenized=tokenized)
+        found = look(texts, lines, metrics[0], training=train_text, tokenized=tokenized)
     if as_json:
         told = [result.to_dict() for result in results]
         print_json({"results": told, "analysis": found.to_dict()} if found else told)
@@ -132,26 +158,14 @@ def compare(
         if found:
             click.echo(f"\n{found}")
     if report is not None:
-        _write_report(report, groups, refs, metrics, src, train_text, tokenized)
+        from dragoman.report import of_outputs, page  # noqa: PLC0415  an extra
 
-
-def _write_report(
-    report: str,
-    groups: dict[str, list[Path]],
-    refs: tuple[str, ...],
-    metrics: tuple[str, ...],
-    src: str | None,
-    train_text: tuple[str, ...],
-    tokenized: bool,
-) -> None:
-    from dragoman.report import of_outputs, page  # noqa: PLC0415  an extra
-
-    content = of_outputs(
-        groups, _references(refs), metrics, source=src, training=train_text, tokenized=tokenized,
-        title=" and ".join(groups),
-    )  # fmt: skip
-    write_bytes(report, page(content).encode())
-    messages.note(f"the report is {report}")
+        content = of_outputs(
+            texts, lines, metrics, source=source, training=train_text, source_training=train_source,
+            glossary=glossary, tokenized=tokenized, title=" and ".join(groups),
+        )  # fmt: skip
+        write_bytes(report, page(content).encode())
+        messages.note(f"the report is {report}")
 
 
 def _group(spec: str) -> tuple[str, list[Path]]:

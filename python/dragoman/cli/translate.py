@@ -190,7 +190,7 @@ def translate(
         model or str(moses_ini), weights=weights, features=features, glossary=glossary,
         glossary_weight=glossary_weight, trust=trust, note=messages.note, **threaded, **search,
     )  # fmt: skip
-    decoder, plain = loaded.decoder, not (tokenized or target)
+    loaded.warn, decoder, plain = messages.warning, loaded.decoder, not (tokenized or target)
     asker = loaded.asker(not plain)
     tally = _tally(asker, glossary_report)
     others = {**modes, "--search mcmc": by_sampling, "--nbest-out": nbest_out, "--json": as_json, "--split": split}
@@ -200,8 +200,7 @@ def translate(
             _running(loaded, lines_of(source), made(Splitting, splitting).splitter, output, tally)
         else:
             _tell(loaded, given_lines(source, jsonl), plain, output, explain, as_json, tally)
-        _close(tally, glossary_report)
-        return
+        return _close(tally, glossary_report)
     kept, done = None, 0
     if not (by_sampling or forest_out or target or nbest_out) and _plain_files(source, output):
         options = [plain, jsonl, size, all_derivations, mbr_metric, mbr_scale, bool(unknown), bool(align_out)]
@@ -212,20 +211,16 @@ def translate(
             decoder, decoder.glossary, loaded.markup, plain, size, all_derivations, mbr_metric, mbr_scale,
             bool(unknown), tally is not None, source,
         )  # fmt: skip
+        engine, writer = engine_of(threaded.get("threads"), engine_name), setup.writer(asker, unknown, tally)
         with kept:
-            translate_shards(
-                engine_of(threaded.get("threads"), engine_name), setup, given_lines(source, jsonl), done, kept
-            )
-            setup.writer(asker, unknown, tally).finish(kept, output, align_out)
-        _close(tally, glossary_report)
-        return
-    asked = requests(asker, source, islice(given_lines(source, jsonl), done, None), done + 1)
+            translate_shards(engine, setup, _heeded(loaded, asker, given_lines(source, jsonl)), done, kept)
+            writer.finish(kept, output, align_out)
+        return _close(tally, glossary_report)
+    asked = requests(asker, source, islice(_heeded(loaded, asker, given_lines(source, jsonl)), done, None), done + 1)
     if forest_out is not None:
-        _forests(decoder, asked, forest_out)
-        return
+        return _forests(decoder, asked, forest_out)
     if target is not None:
-        _force(decoder, list(asked), target, output, nbest_out)
-        return
+        return _force(decoder, list(asked), target, output, nbest_out)
     writer = Writer.of(decoder, asker, plain, mbr_metric, mbr_scale, unknown, tally)
     listing: dict[str, Any] = {
         "features": nbest_out is not None,
@@ -242,7 +237,7 @@ def translate(
         writer.keep(found, kept, output, align_out)
     else:
         writer.write(found, output, align_out, nbest_out)
-    _close(tally, glossary_report)
+    return _close(tally, glossary_report)
 
 
 def _check_engine(name: str, others: dict[str, Any], files: bool) -> None:
@@ -256,6 +251,16 @@ def _check_engine(name: str, others: dict[str, Any], files: bool) -> None:
         raise click.UsageError(
             f"--engine {name} translates a file, which it can take up again: name --input and --output"
         )
+
+
+def _heeded(
+    loaded: Translator, asker: Asker, items: Iterable[tuple[str, Constraints | None]]
+) -> Iterator[tuple[str, Constraints | None]]:
+    """The lines; the first ones are looked at for signs that the model wants them prepared."""
+    for line, constraints in items:
+        if not (asker.tokenized or asker.markup):
+            loaded.heed(line)
+        yield line, constraints
 
 
 def _close(tally: Tally | None, report: str | None) -> None:

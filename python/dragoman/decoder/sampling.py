@@ -19,8 +19,7 @@ from dragoman.decoder.decoder import Decoder
 from dragoman.errors import OptionError
 from dragoman.options import check, option
 from dragoman.registry import load_file
-from dragoman.tuning.loops.chains import TEXT
-from dragoman.types import Candidates, Texts, Weights
+from dragoman.types import TEXT, Candidates, Texts, Weights
 
 __all__ = ["Sampling", "TextFeature", "TextFeatures", "sampled", "text_feature"]
 

@@ -14,9 +14,9 @@ from dragoman.decoder.decoder import Decoder, as_texts
 from dragoman.decoder.sampling import TextFeatures, text_feature
 from dragoman.errors import OptionError
 from dragoman.metrics.capability import require
-from dragoman.tuning.loops.chains import TEXT, Pace, Ranked, documents_of
+from dragoman.tuning.loops.chains import Pace, Ranked, documents_of
 from dragoman.tuning.tuners.samplerank import SampleRank
-from dragoman.types import F64, I64, Candidates, ForestColumns, Hypotheses, Metric, Names, Texts, Weights
+from dragoman.types import F64, I64, TEXT, Candidates, ForestColumns, Hypotheses, Metric, Names, Texts, Weights
 
 __all__ = ["DecoderRanker", "DecoderSource"]
 

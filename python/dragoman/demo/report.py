@@ -24,7 +24,7 @@ _TEST = "test"
 _METRICS = ("bleu:tokenize=none", "chrf")
 _ABOUT = (
     "A German-English corpus from a grammar: mostly American text to train on, British text to tune and test on. A "
-    "dense model cannot say that `lift` is better than `elevator`; a hierarchical one moves words further; thousands "
+    "dense model cannot say that “lift” is better than “elevator”; a hierarchical one moves words further; thousands "
     "of sparse features learn to speak British. Every step is a command, shown below."
 )
 

@@ -182,7 +182,10 @@ class _Reader:
         tuner = str(table.get("tuner", "mert" if lists else "smooth-mert"))
         self._checked((*where, "tuner"), lambda: tuner_of(tuner))
         features = str(table.get("features", "none"))
-        self._checked((*where, "features"), lambda: features == "none" or parse(features))
+        parts = self._checked((*where, "features"), lambda: [] if features == "none" else parse(features))
+        for path in (str(part.options[key]) for part in parts for key in ("tags", "only") if part.options.get(key)):
+            if Path(path).is_absolute() and not Path(path).is_file():  # others are files of the model
+                raise self.fail((*where, "features"), f"no such file: {path}")
         count = self._typed((*where, "replications"), table.get("replications", usual), int, "a whole number")
         if count < 1:
             raise self.fail((*where, "replications"), "`replications` must be at least 1")

@@ -38,6 +38,7 @@ class Row:
     scores: Sequence[float]
     signature: str
     digits: int = 2
+    higher_is_better: bool = True
 
 
 @dataclass(frozen=True)
@@ -137,7 +138,10 @@ def row_of(test: str, system: str, judge: Judge, statistics: F64) -> Row:
     scores = judge.metric.score(statistics.sum(axis=1))
     deviation = float(scores.std(ddof=1)) if len(scores) > 1 else None
     form = judge.metric
-    return Row(test, form.name, system, float(scores.mean()), deviation, scores.tolist(), judge.signature, digits(form))
+    return Row(
+        test, form.name, system, float(scores.mean()), deviation, scores.tolist(), judge.signature, digits(form),
+        form.higher_is_better,
+    )  # fmt: skip
 
 
 def compared(

@@ -100,7 +100,7 @@ class TokenizedForm(NativeForm):
 
     @property
     def _core_options(self) -> dict[str, Any]:
-        """What the core is told of tokens: with a Python tokeniser, lines arrive ready to be split."""
+        """What the core does to tokens: with a Python tokeniser, lines arrive ready to be split."""
         in_core = python_tokenizer(self.tokenize) is None  # and an unknown name is an error now, not later
         return {"tokenize": self.tokenize if in_core else "none", "lowercase": self.lowercase and in_core}
 
@@ -117,7 +117,7 @@ class TokenizedForm(NativeForm):
             return Judge(self._native.prepare(references))
 
         def ready(line: str) -> str:
-            # The order of sacreBLEU: lower-case, drop blanks at the end, then tokenise.
+            # The order of sacreBLEU: lower-case, drop spaces at the end, then tokenise.
             return apply((line.lower() if self.lowercase else line).rstrip())
 
         digested = self._native.prepare([[ready(ref) for ref in refs] for refs in references])

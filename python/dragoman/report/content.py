@@ -77,7 +77,20 @@ class Content:
 
 def findings(tables: Tables) -> list[str]:
     """What was found, in sentences with numbers."""
-    return [_sentence(one) for one in tables.comparisons]
+    return [*_best(tables), *(_sentence(one) for one in tables.comparisons)]
+
+
+def _best(tables: Tables) -> list[str]:
+    """The system with the best mean on each test, where there are several."""
+    told = []
+    for test, metric in dict.fromkeys((row.test, row.metric) for row in tables.rows):
+        rows = [row for row in tables.rows if (row.test, row.metric) == (test, metric)]
+        if len(rows) > 2:
+            best = max(rows, key=lambda row: row.mean if row.higher_is_better else -row.mean)
+            told.append(
+                f"On {test}, {best.system} has the best {metric} of {len(rows)} systems: {best.mean:.{best.digits}f}."
+            )
+    return told
 
 
 def _sentence(one: Compared) -> str:

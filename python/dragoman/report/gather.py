@@ -18,7 +18,7 @@ from dragoman.experiment.tables import Compared, Judge, Tables, compared, correc
 from dragoman.files import read_text
 from dragoman.glossary import Glossary
 from dragoman.report.content import Content, Curve, Timed, Translated
-from dragoman.verbs.inputs import references_of
+from dragoman.verbs.inputs import lines_of, references_of
 
 __all__ = ["counts_in", "of_experiment", "of_outputs", "of_run", "unknown_in"]
 
@@ -93,7 +93,7 @@ def of_outputs(
             compared(test, judge, (first, own[first]), (other, own[other]), claim, samples, seed) for other in others
         ]
     tables = Tables(rows, corrected_by_holm(made))
-    told = list(read_text(source)) if source is not None else []
+    told = list(lines_of(source, "source")) if source is not None else []
     one = Translated(
         test, lines, texts, told, unknown_in(told, source_training, tokenized) if source_training else [],
         _terms(told, glossary),
@@ -138,22 +138,15 @@ def _trace(path: Path) -> list[dict[str, float]]:
 
 
 def unknown_in(source: Sequence[str], training: Iterable[str], tokenized: bool) -> list[int]:
-    """How many words of each sentence the training text does not have."""
-    words = breakdown.Words(tokenized)
-    numbers, sentences = words.read(source)
-    counts = np.zeros(len(words.numbers), dtype=np.int64)
-    for path in training:
-        counts += breakdown.counts_of(read_text(path), words)
-    unseen = np.bincount(sentences, weights=counts[numbers] == 0, minlength=len(source))
-    return [int(n) for n in unseen]
+    """How many words of each sentence some files of training text do not have."""
+    return breakdown.unknown_in(source, (line for path in training for line in read_text(path)), tokenized)
 
 
 def _terms(source: Sequence[str], glossary: str | None) -> list[int]:
-    """How many terms of a glossary each sentence has, as words that stand in it."""
+    """How many terms of a glossary each sentence has."""
     if glossary is None:
         return []
-    terms = [f" {term.source.lower()} " for term in Glossary.read(glossary)]
-    return [sum(term in f" {line.lower()} " for term in terms) for line in source]
+    return breakdown.terms_in(source, [term.source for term in Glossary.read(glossary)])
 
 
 def counts_in(tests: Sequence[Translated], training: Iterable[str], tokenized: bool) -> dict[str, int]:

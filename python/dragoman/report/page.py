@@ -14,6 +14,9 @@ from dragoman.report.payload import compressed, data_of, details_of, dumped, wei
 
 __all__ = ["check_ready", "page", "ready"]
 
+_SHOWN = 10
+"""Findings that are seen at once; the others unfold."""
+
 
 def ready() -> bool:
     """Whether the libraries that a report needs are installed."""
@@ -40,6 +43,7 @@ def page(content: Content) -> str:
         content=content,
         version=VERSION,
         findings=[*content.sentences, *findings(content.tables)],
+        shown=_SHOWN,
         groups=_groups(content.tables),
         sure=SURE,
         corrected=sum(c.corrected < SURE for c in content.tables.comparisons),

@@ -17,7 +17,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, Literal
 
-from dragoman import alignment, corpus, grammars, lm, maxent, rules, toml, word_classes
+from dragoman import alignment, corpus, grammars, lm, maxent, rules, tags, toml, word_classes
 from dragoman._core import VERSION, get_threads
 from dragoman.alignment import Links
 from dragoman.bitext import Bitext, Files, Resolved, named, resolve
@@ -101,10 +101,18 @@ class Options(Seeded, Sorting):
         "(completion: Moore & Quirk 2007).",
         section="Rules",
     )
+    rule_tagger: str | None = option(
+        None,
+        help="Tag the target text: each rule carries the tags that its first and last target word have most often, for "
+        "--features pb:tags=carried. en, de or nl (HanTa), or your own, FILE.py:NAME.",
+        metavar="NAME",
+        kind="tagger",
+        section="Rules",
+    )
     kind: grammars.System = group(grammars.System, section="Rules")
     rules: rules.Extraction = group(
         rules.Extraction,
-        without=["max_words", "reordering", "orientation_counts", "lexical", "memory"],
+        without=["max_words", "reordering", "orientation_counts", "lexical", "rule_tags", "memory"],
         defaults={"top": 100},
         section="Rules",
     )
@@ -134,7 +142,9 @@ class Options(Seeded, Sorting):
     )
     maxent: maxent.Training = group(
         maxent.Training,
-        names={name: f"maxent_{name}" for name in ("c", "min_count", "singletons", "iterations", "templates")},
+        names={
+            name: f"maxent_{name}" for name in ("c", "min_count", "singletons", "iterations", "templates", "frequent")
+        },
         without=["counts_of", "name", "drop_counts", "held_out", "alpha", "seed"],
         section="Maxent reordering model",
     )
@@ -169,7 +179,14 @@ class Options(Seeded, Sorting):
 
 def _phrases_own() -> list[str]:
     """Options of the phrase-based system that are not about rules alone."""
-    return ["reordering", "parser", "distortion", *(name for name in flat(Options) if name.startswith("maxent_"))]
+    return [
+        "reordering",
+        "reordering_share",
+        "parser",
+        "distortion",
+        "rule_tagger",
+        *(name for name in flat(Options) if name.startswith("maxent_")),
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -506,7 +523,7 @@ class _Run:
                 self.work / _LINKS,
                 self.work / out,
                 o.grammar,
-                filter=tuple(map(str, self._ready(o.grammar.filter, 0))),
+                filter=tuple(map(str, self._filters())),
                 max_words=self._most_words,
                 smoothing=o.rules.smoothing,
                 top=o.rules.top,
@@ -523,13 +540,38 @@ class _Run:
                 max_words=self._most_words,
                 reordering=models,
                 orientation_counts=out == _COUNTS,
+                rule_tags=self._tags(),
                 memory=o.memory,
                 engine=self.engine,
             )
         if not report.rules:
             first = self.plan.found.paths[0]
             raise InputError(f"{first}: no rule could be extracted from this text", first)
-        return [out, *self._parts(out)], asdict(report)
+        return [out, *self._names_of_tags(out), *self._parts(out)], asdict(report)
+
+    def _tags(self) -> str | None:
+        """The target text, tagged."""
+        if self.options.rule_tagger is None:
+            return None
+        tagger, lines, path = (
+            tags.make(self.options.rule_tagger),
+            read_text(self._sides[1]),
+            self.work / "target.tagged",
+        )
+        with Lines(path) as out:
+            for number, line in enumerate(lines, 1):
+                out.write(tags.tagged(tagger, line))
+                self.progress("rules", number, len(lines))
+        return str(path)
+
+    def _names_of_tags(self, table: str) -> list[str]:
+        """The file with the names of tags, called as that of the table the model will have."""
+        if self.options.rule_tagger is None:
+            return []
+        name = f"rules{rules.TAGS}"
+        if table != "rules":
+            (self.work / f"{table}{rules.TAGS}").replace(self.work / name)
+        return [name]
 
     @property
     def _most_words(self) -> int:
@@ -550,6 +592,17 @@ class _Run:
         name = _learnt("compounds", 0)
         o.splitter([(word, count) for word, count in counts if known.lookup(word)]).save(self.work / name)
         return [name]
+
+    def _filters(self) -> list[Path]:
+        """The texts of `filter`, and again with compounds split that the bitext lacks: their parts need rules, too."""
+        ready = self._ready(self.options.grammar.filter, 0)
+        if not ready or self.options.corpus.compounds != "unknown":
+            return ready
+        splitter = self.options.corpus.splitter(Compounds.count([self._sides[0]]))
+        split = [self.work / f"split.{number}" for number in range(len(ready))]
+        for path, out in zip(ready, split, strict=True):
+            splitter.apply_file(path, out)
+        return ready + split
 
     def _ready(self, files: Sequence[str], side: int) -> list[Path]:
         """Texts besides the bitext, prepared as that was; those that were prepared before stay as they are."""
@@ -610,7 +663,8 @@ class _Run:
         o = self.options
         classes = [self.work / f"{side}.{_MAXENT_CLASSES}.classes" for side in ("source", "target")]
         given = (self.work / _COUNTS, (classes[0], classes[1]), self.work / "rules")
-        report = maxent.train(*given, o.maxent, drop_counts=True, seed=o.seed)
+        words = self.work / "source.words", self.work / "target.words"
+        report = maxent.train(*given, o.maxent, words=words, drop_counts=True, seed=o.seed)
         return ["rules"], asdict(report)
 
 

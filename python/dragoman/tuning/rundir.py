@@ -96,7 +96,7 @@ class RunDir:
         return cls(out=out, checkpoint=Path(f"{out}.checkpoint{mark}"), trace=trace, keep=keep, interval=1.0)
 
     def begin(self, config: Mapping[str, Any], resume: bool) -> None:
-        """Gets the folder ready; one that cannot be written, or has another run to go on with, is told at once."""
+        """Gets the folder ready; one that cannot be written, or has another run to go on with, is an error at once."""
         if self.folder is None:
             return
         for partial in self.folder.rglob(".*.partial"):

@@ -39,11 +39,14 @@ const BETWEEN: usize = 3 * POSITIONS.len();
 const SIDES: [&str; 2] = ["left", "right"];
 const TEMPLATES: usize = BETWEEN + SIDES.len();
 
+/// The start of a template whose names were not asked for.
+const ABSENT: u32 = u32::MAX;
+
 /// Words as symbols, on both sides.
 struct Representation {
     source: Symbols,
     target: Symbols,
-    /// Where each template's names begin, counted from the set's first.
+    /// Where each template's names begin, counted from the set's first; [`ABSENT`] if it has none.
     starts: [u32; TEMPLATES],
 }
 
@@ -64,7 +67,9 @@ impl SparseHrm {
     /// The places of a template's features for a word, given by its symbols.
     fn places<'a>(&'a self, template: usize, symbols: &'a [u32]) -> impl Iterator<Item = usize> + 'a {
         let pairs = self.representations.iter().zip(symbols);
-        pairs.map(move |(r, &symbol)| (r.starts[template] + symbol) as usize)
+        pairs
+            .filter(move |(r, _)| r.starts[template] != ABSENT)
+            .map(move |(r, &symbol)| (r.starts[template] + symbol) as usize)
     }
 
     /// The weighted sum of a position's features for each orientation.
@@ -265,8 +270,9 @@ impl PreparedOrder for Ready<'_> {
 }
 
 /// `sparse-hrm`, with `representations` (`w80` for 80 words, `c50` for 50 classes) and for each of them the files
-/// `source.w80` and `target.w80`; the `parser` of the stack is plain or unrestricted.
+/// `source.w80` and `target.w80`; `groups` of names may be chosen; the `parser` of the stack is plain or unrestricted.
 pub fn sparse_hrm(part: &Part, to: &mut Builder) -> Result<Box<dyn OrderFeature>> {
+    let groups = groups(part)?;
     let mut representations = Vec::new();
     let mut inventory = Vec::new();
     for name in part.list("representations") {
@@ -285,9 +291,13 @@ pub fn sparse_hrm(part: &Part, to: &mut Builder) -> Result<Box<dyn OrderFeature>
         let (source, target) = (read(files[0], size)?, read(files[1], size)?.know(to.vocabulary()));
         let mut starts = [0; TEMPLATES];
         for (template, start) in starts.iter_mut().enumerate() {
+            let title = title(template);
+            if !groups.iter().any(|one| one == group(&title)) {
+                *start = ABSENT;
+                continue;
+            }
             *start = inventory.len() as u32;
             let symbols = if POSITIONS.get(template / 3).is_some_and(|p| p.1) { &target } else { &source };
-            let title = title(template);
             inventory
                 .extend((0..symbols.size() as u32).map(|s| format!("{title}:{name}:{}", symbols.name(s))));
         }
@@ -302,6 +312,30 @@ pub fn sparse_hrm(part: &Part, to: &mut Builder) -> Result<Box<dyn OrderFeature>
     let base = common.file(inventory.into_iter());
     let allowed = common.allowed(base, count);
     Ok(Box::new(SparseHrm { representations, base, common, allowed, parser }))
+}
+
+/// Where names look (Cherry 2013, table 8): at the phrase, at the block on top of the stack, at what lies between.
+const GROUPS: [&str; 3] = ["phrase", "stack", "between"];
+
+/// The group of a template.
+fn group(title: &str) -> &'static str {
+    match title.split('.').next() {
+        Some("top") => "stack",
+        Some("between") => "between",
+        _ => "phrase",
+    }
+}
+
+/// The groups that were asked for: all, unless some are named.
+fn groups(part: &Part) -> Result<Vec<String>> {
+    let named = part.list("groups");
+    match named.iter().find(|name| !GROUPS.contains(&name.as_str())) {
+        Some(other) => {
+            Err(Error::Invalid(format!("sparse-hrm: groups are {}, found `{other}`", GROUPS.join(", "))))
+        }
+        None if named.is_empty() => Ok(GROUPS.map(str::to_owned).to_vec()),
+        None => Ok(named),
+    }
 }
 
 /// A template as names begin: `source.first.M` or `between.left`.

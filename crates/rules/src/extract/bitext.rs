@@ -3,6 +3,7 @@
 use super::{Options, Report};
 use crate::gap;
 use dragoman_base::io::Lines;
+use dragoman_base::random::{stream, unit};
 use dragoman_base::{Error, Names, Result, words};
 use std::ops::Range;
 
@@ -13,6 +14,8 @@ pub struct Chunk {
     pub target: Vec<u32>,
     /// Source and target position, in order and without repetition within a pair.
     pub links: Vec<[u16; 2]>,
+    /// Tags of the target words, if the text has any.
+    pub tags: Vec<u32>,
     /// The source words by their ids in the input that rules are extracted for, if there is one.
     pub asked: Vec<u32>,
     pub pairs: Vec<Pair>,
@@ -24,6 +27,8 @@ pub struct Pair {
     pub source: Range<usize>,
     pub target: Range<usize>,
     pub links: Range<usize>,
+    /// Whether its orientations are counted.
+    pub oriented: bool,
 }
 
 /// One sentence pair.
@@ -32,6 +37,10 @@ pub struct Sentence<'a> {
     pub source: &'a [u32],
     pub target: &'a [u32],
     pub links: &'a [[u16; 2]],
+    /// Tags of the target words; empty without any.
+    pub tags: &'a [u32],
+    /// Whether its orientations are counted.
+    pub oriented: bool,
     /// The source words in the input that rules are extracted for; empty without one.
     pub asked: &'a [u32],
 }
@@ -39,12 +48,15 @@ pub struct Sentence<'a> {
 impl Chunk {
     /// Sentence pair `pair` of this chunk.
     pub fn sentence(&self, pair: &Pair) -> Sentence<'_> {
-        let Pair { source, target, links } = pair.clone();
+        let Pair { source, target, links, oriented } = pair.clone();
+        let tags = self.tags.get(target.clone()).unwrap_or_default();
         let asked = self.asked.get(source.clone()).unwrap_or_default();
         Sentence {
             source: &self.source[source],
             target: &self.target[target],
             links: &self.links[links],
+            tags,
+            oriented,
             asked,
         }
     }
@@ -53,16 +65,18 @@ impl Chunk {
 impl Chunk {
     /// The chunk as bytes, for another process; without the words in an input that rules are extracted for.
     pub fn to_bytes(&self) -> Vec<u8> {
-        let numbers = 3 * self.pairs.len() + self.source.len() + self.target.len() + self.links.len();
-        let mut bytes = Vec::with_capacity(4 * (1 + numbers));
+        let words = self.source.len() + self.target.len() + self.tags.len() + self.links.len();
+        let mut bytes = Vec::with_capacity(4 * (2 + 4 * self.pairs.len() + words));
         let mut put = |number: u32| bytes.extend(number.to_le_bytes());
         put(self.pairs.len() as u32);
-        for Pair { source, target, links } in &self.pairs {
+        put(self.tags.len() as u32);
+        for Pair { source, target, links, oriented } in &self.pairs {
             for range in [source, target, links] {
                 put(range.len() as u32);
             }
+            put(u32::from(*oriented));
         }
-        self.source.iter().chain(&self.target).for_each(|&word| put(word));
+        self.source.iter().chain(&self.target).chain(&self.tags).for_each(|&word| put(word));
         self.links.iter().for_each(|&[i, j]| put(u32::from(i) << 16 | u32::from(j)));
         bytes
     }
@@ -73,6 +87,7 @@ impl Chunk {
         let (numbers, rest) = bytes.as_chunks::<4>();
         let mut numbers = numbers.iter().map(|number| u32::from_le_bytes(*number));
         let count = numbers.next().filter(|_| rest.is_empty()).ok_or_else(wrong)? as usize;
+        let tags = numbers.next().ok_or_else(wrong)? as usize;
         let mut chunk = Self::default();
         let mut ends = [0; 3];
         for _ in 0..count {
@@ -82,14 +97,17 @@ impl Chunk {
                 Ok::<_, Error>(from..*end)
             };
             let [source, target, links] = &mut ends;
-            let pair = Pair { source: range(source)?, target: range(target)?, links: range(links)? };
-            chunk.pairs.push(pair);
+            let (source, target, links) = (range(source)?, range(target)?, range(links)?);
+            let oriented = numbers.next().ok_or_else(wrong)? == 1;
+            chunk.pairs.push(Pair { source, target, links, oriented });
         }
-        if numbers.len() != ends.iter().sum::<usize>() {
+        let tagged = tags == 0 || tags == ends[1];
+        if !tagged || numbers.len() != ends.iter().sum::<usize>() + tags {
             return Err(wrong());
         }
         chunk.source.extend(numbers.by_ref().take(ends[0]));
         chunk.target.extend(numbers.by_ref().take(ends[1]));
+        chunk.tags.extend(numbers.by_ref().take(tags));
         chunk.links.extend(numbers.map(|link| [(link >> 16) as u16, link as u16]));
         let fits = |pair: &Pair| {
             let (sources, targets) = (pair.source.len(), pair.target.len());
@@ -109,9 +127,14 @@ pub struct Reader {
     target: Lines,
     links: Lines,
     links_path: String,
+    target_path: String,
+    tags: Option<Lines>,
     longest: usize,
+    /// Share of the pairs whose orientations are counted.
+    share: f64,
     pub source_names: Names,
     pub target_names: Names,
+    pub tag_names: Names,
     pub report: Report,
 }
 
@@ -126,7 +149,7 @@ fn ends(lines: &Lines, others: &Lines) -> Error {
 }
 
 impl Reader {
-    /// Opens the three files of the options.
+    /// Opens the files of the options.
     pub fn open(options: &Options) -> Result<Self> {
         let names = if options.gaps.is_some() { gap::vocabularies() } else { (Names::new(), Names::new()) };
         Ok(Self {
@@ -134,9 +157,13 @@ impl Reader {
             target: Lines::open(&options.target)?,
             links: Lines::open(&options.links)?,
             links_path: options.links.clone(),
+            target_path: options.target.clone(),
+            tags: options.tags.as_ref().map(|(path, _)| Lines::open(path)).transpose()?,
+            share: options.share,
             longest: options.longest.min(usize::from(u16::MAX)),
             source_names: names.0,
             target_names: names.1,
+            tag_names: Names::new(),
             report: Report::default(),
         })
     }
@@ -169,6 +196,7 @@ impl Reader {
         let number = self.report.pairs as usize + 1;
         parse(text, links, &self.links_path, number)?;
         check(links, (sources, targets), &self.links_path, number)?;
+        let tags = tags_of(self.tags.as_mut(), targets, &self.target_path, number)?;
         let report = &mut self.report;
         report.pairs += 1;
         if sources == 0 || targets == 0 {
@@ -182,15 +210,33 @@ impl Reader {
             let from = (chunk.source.len(), chunk.target.len(), chunk.links.len());
             chunk.source.extend(words(source).map(|word| self.source_names.intern(word)));
             chunk.target.extend(words(target).map(|word| self.target_names.intern(word)));
+            chunk.tags.extend(words(tags).map(|tag| self.tag_names.intern(tag)));
             chunk.links.extend(links.iter().map(|link| link.map(|position| position as u16)));
             chunk.pairs.push(Pair {
                 source: from.0..chunk.source.len(),
                 target: from.1..chunk.target.len(),
                 links: from.2..chunk.links.len(),
+                oriented: drawn(self.share, number),
             });
         }
         Ok(true)
     }
+}
+
+/// Whether a sentence pair, by its line, is among a share of all. Those of a smaller share are among those of a larger.
+fn drawn(share: f64, line: usize) -> bool {
+    share >= 1.0 || unit(&mut stream(0, line as u64)) < share
+}
+
+/// The tags of a line of the target, if there are any: one for each of its words.
+fn tags_of<'a>(tags: Option<&'a mut Lines>, targets: usize, target: &str, number: usize) -> Result<&'a str> {
+    let Some(lines) = tags else { return Ok("") };
+    let path = lines.path().to_owned();
+    let want = format!("{targets} tags, one for each word of {target}:{number}");
+    let Some(line) = lines.next()? else {
+        return Err(Error::Format { path, line: number, want, found: "the end of the file".to_owned() });
+    };
+    if words(line).count() == targets { Ok(line) } else { Err(Error::format(&path, number, &want, line)) }
 }
 
 /// One sentence pair alone, and its words, with gaps in front.
@@ -206,7 +252,7 @@ pub fn one_pair(source: &str, target: &str, links: &str) -> Result<(Chunk, (Name
     check(&found, (chunk.source.len(), chunk.target.len()), "links", 1)?;
     chunk.links.extend(found.iter().map(|link| link.map(|position| position as u16)));
     let (source, target, links) = (0..chunk.source.len(), 0..chunk.target.len(), 0..chunk.links.len());
-    chunk.pairs.push(Pair { source, target, links });
+    chunk.pairs.push(Pair { source, target, links, oriented: true });
     Ok((chunk, names))
 }
 

@@ -50,6 +50,8 @@ struct Parsed {
     seen: u64,
     links: [Vec<[u8; 2]>; 2],
     orientations: Vec<u32>,
+    /// Of the first and the last target word; empty without tags.
+    tags: Vec<u32>,
     /// Rules with the same target phrase, sentences with it, its occurrences.
     target_rules: u64,
     target_sentences: u32,
@@ -64,20 +66,21 @@ fn take_links(bytes: &mut &[u8], links: &mut Vec<[u8; 2]>) {
 }
 
 impl Parsed {
-    fn read(&mut self, mut bytes: &[u8], width: usize) {
+    fn read(&mut self, mut bytes: &[u8], width: usize, tags: usize) {
         take_phrase(&mut bytes, &mut self.target);
         self.count = take_number(&mut bytes);
         self.seen = take_number(&mut bytes);
         self.links.iter_mut().for_each(|links| take_links(&mut bytes, links));
-        let numbers = |bytes: &mut &[u8], into: &mut Vec<u32>| {
+        let numbers = |bytes: &mut &[u8], into: &mut Vec<u32>, width: usize| {
             into.clear();
             into.extend((0..width).map(|_| take_number(bytes) as u32));
         };
-        numbers(&mut bytes, &mut self.orientations);
+        numbers(&mut bytes, &mut self.orientations, width);
+        numbers(&mut bytes, &mut self.tags, tags);
         self.target_rules = take_number(&mut bytes);
         self.target_sentences = take_number(&mut bytes) as u32;
         self.target_count = take_number(&mut bytes);
-        numbers(&mut bytes, &mut self.target_orientations);
+        numbers(&mut bytes, &mut self.target_orientations, width);
     }
 
     /// The links that Moses takes for p(source|target).
@@ -97,6 +100,8 @@ pub struct Finisher<'a> {
     unit: f64,
     /// Orientation columns: six a model.
     width: usize,
+    /// Columns of tags: two, if there are any.
+    tags: usize,
     columns: Vec<String>,
 }
 
@@ -107,6 +112,9 @@ struct Batch {
     bytes: Vec<u8>,
 }
 
+/// Columns with the numbers of the tags that the first and the last target word of a rule have most often.
+pub const TAG_COLUMNS: [&str; 2] = ["tag.first", "tag.last"];
+
 fn columns(options: &Options) -> Vec<String> {
     let names = options.models.iter().map(|model| model.name());
     let mut columns: Vec<String> = options.scores.columns().iter().map(|&name| name.to_owned()).collect();
@@ -114,6 +122,7 @@ fn columns(options: &Options) -> Vec<String> {
     if options.orientation_counts {
         columns.extend(names.flat_map(reordering_columns).map(|column| format!("{column}.count")));
     }
+    columns.extend(options.tags.iter().flat_map(|_| TAG_COLUMNS).map(str::to_owned));
     columns
 }
 
@@ -127,7 +136,8 @@ impl<'a> Finisher<'a> {
         let estimator = Estimator::new(options.smoothing, totals)?;
         let width = 6 * options.models.len();
         let unit = options.counting().unit() as f64;
-        Ok(Self { options, totals, lexicon, test, estimator, unit, width, columns: columns(options) })
+        let tags = if options.tags.is_some() { TAG_COLUMNS.len() } else { 0 };
+        Ok(Self { options, totals, lexicon, test, estimator, unit, width, tags, columns: columns(options) })
     }
 
     /// Reads the spool of rules beside the totals of their targets, and fills a table.
@@ -174,7 +184,7 @@ impl<'a> Finisher<'a> {
         let work = scores.par_chunks_exact_mut(width).zip(entries.par_iter());
         let judged: Vec<(bool, Rank)> = work
             .map_init(Parsed::default, |parsed, (row, entry)| {
-                parsed.read(&bytes[entry.from..entry.to], self.width);
+                parsed.read(&bytes[entry.from..entry.to], self.width, self.tags);
                 let rank = self.score(&phrases[entry.phrase], parsed, row);
                 (self.passes(&phrases[entry.phrase], parsed), rank)
             })
@@ -187,7 +197,7 @@ impl<'a> Finisher<'a> {
             report.below_top += self.cut(&mut kept, |i| judged[i].1) as u64;
             from += group.len();
             for i in kept {
-                parsed.read(&bytes[entries[i].from..entries[i].to], self.width);
+                parsed.read(&bytes[entries[i].from..entries[i].to], self.width, self.tags);
                 builder.push(Rule {
                     source: &phrases[entries[i].phrase].words,
                     target: &parsed.target,
@@ -244,6 +254,8 @@ impl<'a> Finisher<'a> {
         row[4] = counts.rule.ln() as f32;
         row[5] = if rule.seen == 1 { 1.0 } else { 0.0 };
         let (_, row) = row.split_at_mut(self.options.scores.columns().len());
+        let (row, tags) = row.split_at_mut(row.len() - self.tags);
+        tags.iter_mut().zip(&rule.tags).for_each(|(value, &tag)| *value = tag as f32);
         let (probabilities, seen) = row.split_at_mut(self.width);
         for (side, row) in probabilities.chunks_exact_mut(3).enumerate() {
             let three = |counts: &[u32]| [0, 1, 2].map(|i| f64::from(counts[3 * side + i]));

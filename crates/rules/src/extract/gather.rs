@@ -13,6 +13,7 @@ use dragoman_base::scratch::Spool;
 use dragoman_base::sort::{Sorted, Sorter, Strings};
 use dragoman_base::{Error, Result, hash};
 use rustc_hash::FxHashSet;
+use std::cmp::Reverse;
 
 /// Counts of counts that are kept, as in Moses.
 pub const COUNTS_OF_COUNTS: usize = 10;
@@ -20,11 +21,16 @@ pub const COUNTS_OF_COUNTS: usize = 10;
 /// The number of a rule that was seen too few times to be kept.
 const DROPPED: u32 = u32::MAX;
 
+/// The orientation code of an occurrence whose orientations are not counted: no model has a fourth one.
+pub const NOT_COUNTED: u32 = u32::MAX;
+
 /// How occurrences are counted, and which rules are dropped.
 #[derive(Debug, Clone, Copy)]
 pub struct Counting {
     /// Reordering models.
     pub models: usize,
+    /// Whether occurrences have the tags of their first and last target word.
+    pub tags: bool,
     /// For rules with gaps, whether counts are shared out.
     pub gaps: Option<bool>,
     /// Occurrences that a rule with gaps must have.
@@ -59,13 +65,14 @@ pub struct Totals {
 
 /// Writes the record of one occurrence behind its length (16 bits, least significant byte first). `links` have the source offset in the high half and the target offset in
 /// the low half of each byte. `last` is for phrases the orientation code, two bits for each side of each model, and for
-/// rules with gaps among how many the count is shared out.
+/// rules with gaps among how many the count is shared out. `tags` are those of the first and the last target word.
 pub fn put_occurrence(
     bytes: &mut Vec<u8>,
     source: &[u32],
     target: &[u32],
     links: impl Iterator<Item = u8>,
     last: u32,
+    tags: Option<[u32; 2]>,
 ) {
     let from = bytes.len();
     bytes.extend([0, 0]);
@@ -77,6 +84,7 @@ pub fn put_occurrence(
     bytes.extend(links);
     bytes[count] = (bytes.len() - count - 1) as u8;
     put_number(bytes, last);
+    tags.iter().flatten().for_each(|&tag| put_number(bytes, tag));
     let length = (bytes.len() - from - 2) as u16;
     bytes[from..from + 2].copy_from_slice(&length.to_le_bytes());
 }
@@ -103,6 +111,8 @@ struct Rule {
     /// Sum of shares; for rules with gaps.
     shares: u64,
     orientations: Vec<u32>,
+    /// Tags of the first and the last target word, and how often.
+    tags: Vec<([u32; 2], u32)>,
     /// The links whose occurrences pass, and their count so far.
     links: (Vec<u8>, u64),
     /// The most frequent links, as Moses chooses them for p(target|source) and for p(source|target).
@@ -140,9 +150,17 @@ impl Rule {
         self.links.1 = 0;
     }
 
-    fn add(&mut self, rest: &[u8], gaps: Option<bool>) {
-        let (links, mut last) = rest[1..].split_at(usize::from(rest[0]));
-        let last = take_number(&mut last) as u32;
+    fn add(&mut self, rest: &[u8], counting: Counting) {
+        let gaps = counting.gaps;
+        let (links, mut rest) = rest[1..].split_at(usize::from(rest[0]));
+        let last = take_number(&mut rest) as u32;
+        if counting.tags {
+            let tags = [0, 1].map(|_| take_number(&mut rest) as u32);
+            match self.tags.iter_mut().find(|(known, _)| *known == tags) {
+                Some((_, count)) => *count += 1,
+                None => self.tags.push((tags, 1)),
+            }
+        }
         let shares = if gaps.is_some() { share(last) } else { 0 };
         let count = if gaps == Some(true) { shares } else { 1 };
         if self.links.1 > 0 && self.links.0 != links {
@@ -157,8 +175,15 @@ impl Rule {
         self.seen += 1;
         self.shares += shares;
         for (side, counts) in self.orientations.chunks_exact_mut(3).enumerate() {
-            counts[(last >> (2 * side) & 3) as usize] += 1;
+            if let Some(count) = counts.get_mut((last >> (2 * side) & 3) as usize) {
+                *count += 1;
+            }
         }
+    }
+
+    /// The most frequent tags of the first and last target word; of equals those that the text has first.
+    fn best_tags(&self) -> Option<[u32; 2]> {
+        self.tags.iter().min_by_key(|(tags, count)| (Reverse(*count), *tags)).map(|(tags, _)| *tags)
     }
 }
 
@@ -208,6 +233,7 @@ impl Gatherer {
         (rule.count, rule.seen, rule.shares) = (0, 0, 0);
         rule.orientations.clear();
         rule.orientations.resize(self.width, 0);
+        rule.tags.clear();
         rule.links.1 = 0;
         rule.best.iter_mut().for_each(|best| best.1 = 0);
         rule
@@ -295,6 +321,7 @@ impl Rule {
         put_links(record, &best[0].0);
         put_links(record, if best[0].0 == best[1].0 { &[] } else { &best[1].0 });
         self.orientations.iter().for_each(|&n| put_number(record, n));
+        self.best_tags().iter().flatten().for_each(|&tag| put_number(record, tag));
     }
 }
 
@@ -328,7 +355,7 @@ pub fn gather(
         let target = &record[first..both];
         let same = gatherer.used > 0 && gatherer.rules[gatherer.used - 1].target == target;
         let rule = if same { &mut gatherer.rules[gatherer.used - 1] } else { gatherer.rule(target) };
-        rule.add(&record[both..], counting.gaps);
+        rule.add(&record[both..], counting);
     }
     gatherer.flush()?;
     drop(sorted);

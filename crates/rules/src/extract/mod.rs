@@ -17,6 +17,7 @@ mod score;
 mod significance;
 
 pub use blocks::{Model, Orientation, Shape};
+pub use finish::TAG_COLUMNS;
 pub use gaps::Limits;
 pub use sampled::{Grammar, Index, Sampling};
 pub use score::{ReorderingSmoothing, Scores, Smoothing, orientations};
@@ -24,6 +25,7 @@ pub use significance::Threshold;
 
 use crate::gap;
 use bitext::Chunk;
+use dragoman_base::io::Output;
 use dragoman_base::scratch::{Scratch, Spool};
 use dragoman_base::sort::{Sorted, Sorter, Strings};
 use dragoman_base::{Error, Names, Result};
@@ -31,7 +33,7 @@ use filter::Filter;
 use gaps::{Cutter, Written};
 use gather::Counting;
 use significance::Test;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The longest phrase that can be extracted.
 pub const MAX_PHRASE: usize = 15;
@@ -63,8 +65,13 @@ pub struct Options {
     pub filter: Vec<String>,
     /// Words of the longest sentence that is used.
     pub longest: usize,
+    /// Tags of the target text, as many in a line as it has words, and where their names go. Rules then have the
+    /// numbers of the tags that their first and last target word have most often together, as columns.
+    pub tags: Option<(String, PathBuf)>,
     /// Reordering models.
     pub models: Vec<Model>,
+    /// Share of the sentence pairs whose orientations count, drawn by line.
+    pub share: f64,
     /// Whether `phrase` and `hier` judge the next block as Moses does, by a block that ends in the next target word,
     /// instead of by one that begins there.
     pub moses_next: bool,
@@ -87,7 +94,14 @@ pub struct Options {
 impl Options {
     fn counting(&self) -> Counting {
         let gaps = self.gaps.as_ref().map(|limits| limits.fractional);
-        Counting { models: self.models.len(), gaps, least: self.least, filtered: !self.filter.is_empty() }
+        let tags = self.tags.is_some();
+        Counting {
+            models: self.models.len(),
+            tags,
+            gaps,
+            least: self.least,
+            filtered: !self.filter.is_empty(),
+        }
     }
 }
 
@@ -132,6 +146,12 @@ fn check(options: &Options) -> Result<()> {
     check_length(options.length)?;
     if options.memory < MIN_MEMORY {
         return bad(format!("expected at least 1M of memory, found {} bytes", options.memory));
+    }
+    if !(options.share > 0.0 && options.share <= 1.0) {
+        return bad(format!("expected a share of the text above 0, at most 1, found {}", options.share));
+    }
+    if options.tags.is_some() && options.gaps.is_some() {
+        return bad("rules with gaps carry no tags".to_owned());
     }
     if options.top == Some(0) {
         return bad("expected to keep at least 1 rule of each source phrase, found 0".to_owned());
@@ -202,6 +222,16 @@ pub fn rules_of_pair(source: &str, target: &str, links: &str, limits: &Limits) -
         rules.push((text(&names.0, &written.source), text(&names.1, &written.target), links, count));
     }
     Ok(rules)
+}
+
+/// The names of tags, one a line, in the order of their numbers.
+fn write_names(path: &Path, names: &Names) -> Result<()> {
+    let mut out = Output::create(&path.display().to_string())?;
+    for name in names.texts().iter() {
+        out.write(name.as_bytes())?;
+        out.write(b"\n")?;
+    }
+    out.finish()
 }
 
 /// Extracts rules and writes the table.
@@ -298,6 +328,9 @@ fn score(
     report.phrases = totals.phrases;
     let finisher = finish::Finisher::new(options, &totals, &read.lexicon, test.as_ref())?;
     let builder = finisher.run(spool, by_rule, &mut report)?;
+    if let Some((_, names)) = &options.tags {
+        write_names(names, &reader.tag_names)?;
+    }
     builder.finish(reader.source_names.texts(), reader.target_names.texts())?;
     Ok(report)
 }

@@ -42,7 +42,7 @@ fn gapped(
         }
         written.set(sentence, each, starts);
         let links = written.links.iter().copied();
-        gather::put_occurrence(bytes, &written.source, &written.target, links, each.shared);
+        gather::put_occurrence(bytes, &written.source, &written.target, links, each.shared, None);
     }
 }
 
@@ -84,8 +84,8 @@ fn occurrences(sentence: Sentence<'_>, shape: &Shape, blocks: &mut Blocks, bytes
     blocks.load(sentence, shape);
     blocks.phrases(shape.length, |span| {
         let (source, target) = (span.source, span.target);
-        let mut code = 0;
-        for (i, &model) in shape.models.iter().enumerate() {
+        let mut code = if sentence.oriented { 0 } else { gather::NOT_COUNTED };
+        for (i, &model) in shape.models.iter().enumerate().filter(|_| sentence.oriented) {
             for (side, orientation) in blocks.orient(span, model, shape.moses).into_iter().enumerate() {
                 code |= (orientation as u32) << (4 * i + 2 * side);
             }
@@ -93,7 +93,8 @@ fn occurrences(sentence: Sentence<'_>, shape: &Shape, blocks: &mut Blocks, bytes
         let links = &sentence.links[blocks.starts[source.0]..blocks.starts[source.1 + 1]];
         let links = links.iter().map(|&[i, j]| ((i - source.0 as u16) << 4 | (j - target.0 as u16)) as u8);
         let words = (&sentence.source[source.0..=source.1], &sentence.target[target.0..=target.1]);
-        gather::put_occurrence(bytes, words.0, words.1, links, code);
+        let tags = sentence.tags.get(target.0).zip(sentence.tags.get(target.1)).map(|(&a, &b)| [a, b]);
+        gather::put_occurrence(bytes, words.0, words.1, links, code, tags);
     });
 }
 

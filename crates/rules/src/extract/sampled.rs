@@ -97,6 +97,8 @@ impl Index {
             source: self.source.words_of(number as usize),
             target: &self.target[from.0 as usize..to.0 as usize],
             links: &self.links[from.1 as usize..to.1 as usize],
+            tags: &[],
+            oriented: true,
             asked: &[],
         }
     }

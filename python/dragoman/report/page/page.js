@@ -167,7 +167,7 @@ function compare() {
   const hard = difficulty(t), sorted = rows.map((i) => hard[i]).sort((p, q) => p - q), at = (q) => sorted[Math.floor(q * sorted.length)];
   bars("p-difficulty", names, buckets(t, [a, b], rows, (i) => hard[i], [-1, at(0.25), at(0.5), at(0.75)], ["hardest", "hard", "easy", "easiest"]), "sentences");
   const [ahead, behind] = ngrams(t, a, b, rows);
-  const list = (title, found) => el("div", {}, el("h4", {}, title), el("table", {}, el("tbody", {}, ...found.map((g) => el("tr", {}, el("td", { class: "name" }, g[0]), el("td", {}, g[1].toFixed(1)), el("td", {}, g[2].toFixed(1)))))));
+  const list = (title, found) => el("div", {}, el("h4", {}, title), el("table", {}, el("thead", {}, el("tr", {}, ...["words", ...names].map((n) => el("th", {}, n)))), el("tbody", {}, ...found.map((g) => el("tr", {}, el("td", { class: "name" }, g[0]), el("td", {}, g[1].toFixed(1)), el("td", {}, g[2].toFixed(1)))))));
   $("ngrams").replaceChildren(list(`${names[0]} ahead`, ahead), list(`${names[1]} ahead`, behind));
 }
 function difficulty(t) {
@@ -216,23 +216,34 @@ function one(t, s, a, b) {
 }
 
 // -- curves
+const average = (list) => list.reduce((p, q) => p + q, 0) / list.length;
+function valuesOf(curve, key) {  // by step, what each run has
+  const steps = new Map();
+  for (const run of curve.runs) for (const [x, y] of run[key]) { if (!steps.has(x)) steps.set(x, []); steps.get(x).push(y); }
+  return steps;
+}
+function barsOf(curve, xs, steps, colour) {  // from the mean prediction up to the mean oracle, as in figures 1 to 6 of Eidelman (2012)
+  const [oracle, prediction] = ["oracle", "prediction"].map((key) => valuesOf(curve, key));
+  const apart = (to, sign) => xs.map((x) => (to.has(x) ? Math.max(sign * (average(to.get(x)) - average(steps.get(x))), 0) : 0));
+  return { type: "data", symmetric: false, array: apart(oracle, 1), arrayminus: apart(prediction, -1), color: colour, thickness: 1, width: 3 };
+}
 function curves() {
   const key = $("curve-key").value, wanted = $("curve-search").value.trim().toLowerCase(), traces = [];
-  const keys = key === "all" ? ["oracle", "score", "prediction"] : [key];
-  D.curves.filter((c) => c.system.toLowerCase().includes(wanted)).forEach((c, number) => keys.forEach((k, nth) => {
-    const colour = COLOURS[number % COLOURS.length], steps = new Map();
-    for (const run of c.runs) for (const [x, y] of run[k]) { if (!steps.has(x)) steps.set(x, []); steps.get(x).push(y); }
+  const shown = D.curves.filter((c) => c.system.toLowerCase().includes(wanted));
+  shown.forEach((c, number) => {
+    const colour = COLOURS[number % COLOURS.length], steps = valuesOf(c, key === "all" ? "score" : key);
     const xs = [...steps.keys()].sort((p, q) => p - q);
     if (!xs.length) return;
-    const title = key === "all" ? `${c.system}, ${k}` : c.system, low = xs.map((x) => Math.min(...steps.get(x))), high = xs.map((x) => Math.max(...steps.get(x)));
+    const title = c.system, low = xs.map((x) => Math.min(...steps.get(x))), high = xs.map((x) => Math.max(...steps.get(x)));
     if (c.runs.length > 1) traces.push({ x: [...xs, ...xs.slice().reverse()], y: [...high, ...low.reverse()], fill: "toself", fillcolor: colour + "22", line: { width: 0 }, hoverinfo: "skip", showlegend: false, type: "scatter", mode: "lines", legendgroup: title });
-    traces.push({ x: xs, y: xs.map((x) => steps.get(x).reduce((p, q) => p + q, 0) / steps.get(x).length), name: title, type: "scatter", mode: "lines+markers", line: { color: colour, dash: ["solid", "dot", "dash"][nth] }, marker: { size: 5 }, legendgroup: title, hovertemplate: `${title}, step %{x}: %{y:.2f}<extra></extra>` });
-  }));
+    traces.push({ x: xs, y: xs.map((x) => average(steps.get(x))), name: title, type: "scatter", mode: "lines+markers", line: { color: colour, dash: ["solid", "dash", "dot"][Math.floor(number / COLOURS.length) % 3] }, marker: { size: 5 }, legendgroup: title, hovertemplate: `${title}, step %{x}: %{y:.2f}<extra></extra>`, ...(key === "all" ? { error_y: barsOf(c, xs, steps, colour) } : {}) });
+  });
   const narrow = $("curve-plot").clientWidth < 480;
-  draw("curve-plot", traces, { xaxis: { title: { text: "step" }, dtick: 1 }, yaxis: { title: { text: narrow ? "" : "score" } }, showlegend: true, legend: narrow ? { orientation: "h", y: -0.25 } : { x: 1.01, y: 1 }, margin: { l: 48, r: narrow ? 8 : 12, t: 8, b: 44 } });
+  draw("curve-plot", traces, { xaxis: { title: { text: narrow ? "" : "step" }, dtick: Math.max(1, Math.ceil(Math.max(0, ...traces.flatMap((t) => t.x)) / 12)) }, yaxis: { title: { text: narrow ? "" : "score" } }, showlegend: true, legend: narrow ? { orientation: "h", y: -0.12, yanchor: "top" } : { x: 1.01, y: 1 }, margin: { l: 48, r: narrow ? 8 : 12, t: 8, b: 44 } });
 }
 
 // -- weights
+const weight = (x) => (Math.abs(x) < 1e5 ? x.toFixed(4) : x.toExponential(3));
 function weights() {
   const names = Object.keys(D.weights), a = D.weights[names[+$("w-a").value]], b = $("w-b").value === "" ? null : D.weights[names[+$("w-b").value]];
   const set = $("w-set").value, wanted = $("w-search").value.trim().toLowerCase(), other = new Map(b ? b.top : []), own = new Map(a.top);
@@ -245,7 +256,7 @@ function weights() {
   view.wpage = Math.min(Math.max(view.wpage, 0), pages - 1);
   const largest = Math.max(...rows.map((r) => Math.abs(r.x)), 1e-9);
   const head = [["name", "name"], [names[+$("w-a").value], "first"], ["", "size"], ...(b ? [[names[+$("w-b").value], "second"], ["change", "change"]] : [])];
-  const cells = (r) => [el("td", { class: "name" }, decodeURIComponent(r.n.replace(/%(?![0-9A-Fa-f]{2})/g, "%25"))), el("td", {}, r.x.toFixed(4)), el("td", { class: "name" }, el("span", { class: r.x < 0 ? "bar minus" : "bar", style: `width:${(Math.abs(r.x) / largest) * 80}px` })), ...(b ? [el("td", {}, r.y.toFixed(4)), el("td", {}, (r.x - r.y).toFixed(4))] : [])];
+  const cells = (r) => [el("td", { class: "name" }, decodeURIComponent(r.n.replace(/%(?![0-9A-Fa-f]{2})/g, "%25"))), el("td", {}, weight(r.x)), el("td", { class: "name" }, el("span", { class: r.x < 0 ? "bar minus" : "bar", style: `width:${(Math.abs(r.x) / largest) * 80}px` })), ...(b ? [el("td", {}, weight(r.y)), el("td", {}, weight(r.x - r.y))] : [])];
   $("w-table").replaceChildren(el("thead", {}, el("tr", {}, ...head.map(([title, k]) => { const th = el("th", {}, title); th.style.cursor = "pointer"; th.onclick = () => { weights.by = k; weights(); }; return th; }))), el("tbody", {}, ...rows.slice(view.wpage * size, view.wpage * size + size).map((r) => el("tr", {}, ...cells(r)))));
   $("w-note").textContent = `${a.count.toLocaleString("en")} weights are not zero (${Object.entries(a.sets).map(([k, v]) => `${k} ${v.toLocaleString("en")}`).join(", ")}); the ${a.top.length.toLocaleString("en")} largest are here.`;
   $("w-where").textContent = `${rows.length} weights, page ${view.wpage + 1} of ${pages}`;
@@ -265,7 +276,14 @@ function sortable(table) {
 function renew() { view.rows = filtered(); view.page = 0; compare(); sentences(); }
 function when(id, what, call) { if ($(id)) $(id).addEventListener(what, call); }
 function later(call) { let timer = 0; return () => { clearTimeout(timer); timer = setTimeout(call, 200); }; }
-function seen(id, call) { if (!$(id)) return; const o = new IntersectionObserver((found) => { if (found.some((f) => f.isIntersecting)) { o.disconnect(); call(); } }, { rootMargin: "400px" }); o.observe($(id)); }
+const waiting = new Map();
+function seen(id, call) {  // when somebody gets there, or has time: a page may be printed without being looked at
+  if (!$(id)) return;
+  const o = new IntersectionObserver((found) => { if (found.some((f) => f.isIntersecting)) go(); }, { rootMargin: "400px" });
+  const go = () => { if (waiting.delete(id)) { o.disconnect(); call(); } };
+  waiting.set(id, go);
+  o.observe($(id));
+}
 
 async function begin() {
   document.querySelectorAll("table.sortable").forEach(sortable);
@@ -304,5 +322,6 @@ async function begin() {
     weights();
   });
   document.body.dataset.ready = "yes";
+  setTimeout(() => [...waiting.values()].forEach((go) => go()), 3000);
 }
 begin();

@@ -23,10 +23,8 @@ from dragoman.types import F64, I64, Chains, Metric, Names, Weights
 if TYPE_CHECKING:
     from dragoman.tuning.tuners.samplerank import SampleRank
 
-__all__ = ["TEXT", "ChainEpochs", "Pace", "Ranked", "Ranker", "batches", "documents_of", "metric_of"]
+__all__ = ["ChainEpochs", "Pace", "Ranked", "Ranker", "batches", "documents_of", "metric_of"]
 
-TEXT = "text:"
-"""What the names of features of whole texts begin with: only a sampler asks for them."""
 RIDGE = 0.03
 """Share of a feature's own information that is added to it: what features do not tell apart does not blow up."""
 FADE = 0.5
@@ -96,7 +94,7 @@ def batches(documents: Sequence[I64], order: I64, chains: int, size: int) -> lis
 
 
 class _Begun(NamedTuple):
-    """What all chains of an epoch are told."""
+    """What all chains of an epoch need."""
 
     weights: Weights
     start: Weights
@@ -162,7 +160,7 @@ class ChainEpochs:
             self.text = engine.share(text)
 
     def begin(self, start: F64) -> State:
-        """The state before the first epoch. Features of whole texts start where they are told to."""
+        """The state before the first epoch. Features of whole texts start at the weights that were given."""
         if not self.tuner.text_features:
             return State(start)
         names = self._text_names()

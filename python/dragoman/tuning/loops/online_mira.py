@@ -1,4 +1,4 @@
-"""Online MIRA (Eidelman 2012): sentence after sentence is decoded and its oracle and prediction are told apart.
+"""Online MIRA (Eidelman 2012): sentence after sentence is decoded and its oracle and prediction are compared.
 
 Gains are those of the sentence alone in the first epoch; from then on those of the corpus of the latest 1-best
 translations with this sentence's replaced (see `contexts`). Several shards learn side by side and are averaged after

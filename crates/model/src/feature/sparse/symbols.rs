@@ -78,6 +78,24 @@ impl Symbols {
         Ok(made)
     }
 
+    /// Symbols without words: tags by their numbers, whose names are the lines of a file.
+    pub fn of_names(path: &str) -> Result<Self> {
+        let mut made = Self::new();
+        let mut lines = Lines::open(path)?;
+        while let Some(line) = lines.next()? {
+            let mut name = String::new();
+            push_word(&mut name, line);
+            made.names.push(name);
+        }
+        Ok(made)
+    }
+
+    /// The symbol of a tag by its number, as rule tables have it.
+    pub fn numbered(&self, number: f32) -> u32 {
+        let symbol = number as u32 + OTHER + 1;
+        if (symbol as usize) < self.size() { symbol } else { OTHER }
+    }
+
     /// The first mention of a word counts.
     fn add(&mut self, word: &str, symbol: u32) {
         if self.words.intern(word) as usize == self.by_word.len() {

@@ -17,7 +17,7 @@ enum Kind {
 
 /// The neighbourhood of the current derivation. Members are known by numbers.
 #[derive(Debug, Clone)]
-pub struct Hood {
+pub struct Neighbourhood {
     kind: Kind,
     /// Phrases that members differ in: first, one past the last.
     pub(super) window: (usize, usize),
@@ -34,7 +34,7 @@ pub struct Hood {
     pub scores: Vec<f64>,
 }
 
-impl Default for Hood {
+impl Default for Neighbourhood {
     fn default() -> Self {
         let (kind, window, current) = (Kind::Swap, (0, 0), 0);
         let (whole, left, right, scores) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
@@ -42,7 +42,7 @@ impl Default for Hood {
     }
 }
 
-impl Hood {
+impl Neighbourhood {
     /// The options that a member has in the window, in order.
     pub(super) fn options(&self, chain: &Chain<'_>, member: usize, out: &mut Vec<u32>) {
         out.clear();
@@ -147,27 +147,27 @@ impl Chain<'_> {
         &mut self,
         judge: &mut impl Judge,
         scratch: &mut Scratch,
-        hood: &mut Hood,
+        neighbourhood: &mut Neighbourhood,
         ((first, last), (from, cut, to)): ((usize, usize), (usize, usize, usize)),
         (width, rng): (usize, &mut Generator),
     ) {
-        hood.kind = Kind::Pieces;
-        hood.window = (first, last);
+        neighbourhood.kind = Kind::Pieces;
+        neighbourhood.window = (first, last);
         let merged = last == first + 1;
         let ranges = [range(self.span(from, to)), range(self.span(from, cut)), range(self.span(cut, to))];
         let (one, two) = (self.phrases[first], self.phrases[last - 1]);
         let current = if merged { [one, u32::MAX, u32::MAX] } else { [u32::MAX, one, two] };
-        hood.choose(ranges, current, width, rng);
-        hood.current = if merged {
-            Hood::place(&hood.whole, one)
+        neighbourhood.choose(ranges, current, width, rng);
+        neighbourhood.current = if merged {
+            Neighbourhood::place(&neighbourhood.whole, one)
         } else {
-            let row = Hood::place(&hood.left, one) * hood.right.len();
-            hood.whole.len() + row + Hood::place(&hood.right, two)
+            let row = Neighbourhood::place(&neighbourhood.left, one) * neighbourhood.right.len();
+            neighbourhood.whole.len() + row + Neighbourhood::place(&neighbourhood.right, two)
         };
-        let old = self.begin(judge, scratch, hood);
-        self.singles(judge, scratch, hood, old);
-        if !hood.left.is_empty() && !hood.right.is_empty() {
-            self.pairs(judge, scratch, hood, (from, cut, to), old);
+        let old = self.begin(judge, scratch, neighbourhood);
+        self.singles(judge, scratch, neighbourhood, old);
+        if !neighbourhood.left.is_empty() && !neighbourhood.right.is_empty() {
+            self.pairs(judge, scratch, neighbourhood, (from, cut, to), old);
         }
     }
 
@@ -176,11 +176,11 @@ impl Chain<'_> {
         &mut self,
         judge: &mut impl Judge,
         scratch: &mut Scratch,
-        hood: &mut Hood,
+        neighbourhood: &mut Neighbourhood,
         (from, cut, to): (usize, usize, usize),
         old: f64,
     ) {
-        let (first, last) = hood.window;
+        let (first, last) = neighbourhood.window;
         let before = self.last(first);
         let Scratch { cover, inner, states: [one, two, next], tails, .. } = scratch;
         self.load(first, cover);
@@ -189,21 +189,21 @@ impl Chain<'_> {
         (inner.gap, inner.count) = (cover.gap, cover.count);
         inner.add(from, cut);
         if !(self.fits(from, cut, before, cover) && self.fits(cut, to, cut, inner)) {
-            let all = hood.whole.len() + hood.left.len() * hood.right.len();
-            hood.scores.resize(all, f64::NEG_INFINITY);
+            let all = neighbourhood.whole.len() + neighbourhood.left.len() * neighbourhood.right.len();
+            neighbourhood.scores.resize(all, f64::NEG_INFINITY);
             return;
         }
         let length = self.ready.sentence().len();
-        for &left in &hood.left {
+        for &left in &neighbourhood.left {
             let seen = step(self.ready, left, before, cover.view(length));
             let rule = judge.option(self.ready, &mut self.known, left);
             let score = rule + judge.step(self.ready, &seen, self.state(first), one) - old;
-            for &right in &hood.right {
+            for &right in &neighbourhood.right {
                 let seen = step(self.ready, right, cut, inner.view(length));
                 let rule = judge.option(self.ready, &mut self.known, right);
                 let more = rule + judge.step(self.ready, &seen, one, two);
                 let tail = self.tail(judge, tails, (last, to), two, next);
-                hood.scores.push(score + more + tail);
+                neighbourhood.scores.push(score + more + tail);
             }
         }
     }
@@ -213,46 +213,59 @@ impl Chain<'_> {
         &mut self,
         judge: &mut impl Judge,
         scratch: &mut Scratch,
-        hood: &mut Hood,
+        neighbourhood: &mut Neighbourhood,
         at: usize,
         (width, rng): (usize, &mut Generator),
     ) {
         let now = self.phrases[at];
         let opt = self.ready.options().get(now);
         let options = range(self.span(opt.from as usize, opt.to as usize));
-        hood.kind = Kind::Pieces;
-        hood.window = (at, at + 1);
-        hood.choose([options, 0..0, 0..0], [now, u32::MAX, u32::MAX], width, rng);
-        hood.current = Hood::place(&hood.whole, now);
-        let old = self.begin(judge, scratch, hood);
-        self.singles(judge, scratch, hood, old);
+        neighbourhood.kind = Kind::Pieces;
+        neighbourhood.window = (at, at + 1);
+        neighbourhood.choose([options, 0..0, 0..0], [now, u32::MAX, u32::MAX], width, rng);
+        neighbourhood.current = Neighbourhood::place(&neighbourhood.whole, now);
+        let old = self.begin(judge, scratch, neighbourhood);
+        self.singles(judge, scratch, neighbourhood, old);
     }
 
     /// Clears what the last neighbourhood left; the score of the window as it is.
-    fn begin(&mut self, judge: &mut impl Judge, scratch: &mut Scratch, hood: &mut Hood) -> f64 {
+    fn begin(
+        &mut self,
+        judge: &mut impl Judge,
+        scratch: &mut Scratch,
+        neighbourhood: &mut Neighbourhood,
+    ) -> f64 {
         scratch.fit(self.ready.stride());
         scratch.tails.clear();
-        hood.scores.clear();
-        (hood.window.0..hood.window.1).map(|at| self.score(judge, at, &mut scratch.next)).sum()
+        neighbourhood.scores.clear();
+        (neighbourhood.window.0..neighbourhood.window.1)
+            .map(|at| self.score(judge, at, &mut scratch.next))
+            .sum()
     }
 
     /// The members that have one option in the window.
-    fn singles(&mut self, judge: &mut impl Judge, scratch: &mut Scratch, hood: &mut Hood, old: f64) {
-        let (first, last) = hood.window;
+    fn singles(
+        &mut self,
+        judge: &mut impl Judge,
+        scratch: &mut Scratch,
+        neighbourhood: &mut Neighbourhood,
+        old: f64,
+    ) {
+        let (first, last) = neighbourhood.window;
         let before = self.last(first);
         let Scratch { cover, states: [one, _, next], tails, .. } = scratch;
         self.load(first, cover);
-        for &option in &hood.whole {
+        for &option in &neighbourhood.whole {
             let seen = step(self.ready, option, before, cover.view(self.ready.sentence().len()));
             if !self.fits(seen.from, seen.to, before, cover) {
-                hood.scores.push(f64::NEG_INFINITY);
+                neighbourhood.scores.push(f64::NEG_INFINITY);
                 continue;
             }
             let end = seen.to;
             let rule = judge.option(self.ready, &mut self.known, option);
             let score = rule + judge.step(self.ready, &seen, self.state(first), one);
             let tail = self.tail(judge, tails, (last, end), one, next);
-            hood.scores.push(score + tail - old);
+            neighbourhood.scores.push(score + tail - old);
         }
     }
 
@@ -307,19 +320,19 @@ impl Chain<'_> {
         &mut self,
         judge: &mut impl Judge,
         scratch: &mut Scratch,
-        hood: &mut Hood,
+        neighbourhood: &mut Neighbourhood,
         (first, last): (usize, usize),
     ) -> bool {
-        hood.kind = Kind::Swap;
-        hood.window = (first, last + 1);
-        hood.current = 0;
+        neighbourhood.kind = Kind::Swap;
+        neighbourhood.window = (first, last + 1);
+        neighbourhood.current = 0;
         let mut sequence = std::mem::take(&mut scratch.sequence);
-        hood.options(self, 1, &mut sequence);
-        let allowed = self.allowed(scratch, hood.window, &sequence);
+        neighbourhood.options(self, 1, &mut sequence);
+        let allowed = self.allowed(scratch, neighbourhood.window, &sequence);
         if allowed {
-            let old = self.begin(judge, scratch, hood);
-            let more = self.run(judge, scratch, hood.window, &sequence);
-            hood.scores.extend([0.0, more - old]);
+            let old = self.begin(judge, scratch, neighbourhood);
+            let more = self.run(judge, scratch, neighbourhood.window, &sequence);
+            neighbourhood.scores.extend([0.0, more - old]);
         }
         scratch.sequence = sequence;
         allowed
