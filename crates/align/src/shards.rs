@@ -290,7 +290,7 @@ impl Shards {
         let links = vec![vec![Vec::new(); shards]; 2 * options.samplers];
         let decisions = [0, 1].map(|_| (0..shards).map(|_| None).collect());
         let jumps = vec![Vec::new(); 2 * options.samplers];
-        Ok(Self { plan, parts, links, jumps, decisions, bitext })
+        Ok(Self { bitext, plan, parts, links, jumps, decisions })
     }
 
     /// What was odd about the bitext.
