@@ -165,12 +165,16 @@ impl Sampler {
                 continue;
             }
             let known = counts.row(f as u32);
-            known.iter().for_each(|&[_, e, n]| found[e as usize] = n as f32);
+            for &[_, e, n] in known {
+                found[e as usize] = n as f32;
+            }
             let places = row[0] + 1..row[1];
             for (sum, &e) in sampler.pairs[places.clone()].iter_mut().zip(&row_types[places]) {
                 *sum = found[e as usize];
             }
-            known.iter().for_each(|&[_, e, _]| found[e as usize] = 0.0);
+            for &[_, e, _] in known {
+                found[e as usize] = 0.0;
+            }
         }
         sampler
     }

@@ -167,7 +167,9 @@ impl Shard {
         for numbers in [&found.lexicon.counts, &found.lexicon.totals, &found.lexicon.nulls] {
             wire::put(&mut bytes, numbers.iter().copied());
         }
-        chains.iter().for_each(|chain| wire::put(&mut bytes, chain.links.iter().copied()));
+        for chain in &chains {
+            wire::put(&mut bytes, chain.links.iter().copied());
+        }
         Ok(bytes)
     }
 
@@ -194,7 +196,8 @@ impl Shard {
     pub fn of_bytes(mut bytes: &[u8]) -> Result<Self> {
         let numbers: Vec<u64> = wire::take(&mut bytes)?;
         let numbers: [u64; 12] = numbers.try_into().map_err(|_| damaged())?;
-        let [number, shards, samplers, collect, _, a, b, c, d, e, one, other] = numbers.map(|n| n as usize);
+        let [number, shards, samplers, collect, _, ibm1, hmm, last, from, to, one, other] =
+            numbers.map(|n| n as usize);
         let priors: Vec<f32> = wire::take(&mut bytes)?;
         let &[lexical, null_lexical, null, jump, fertility] = priors.as_slice() else {
             return Err(damaged());
@@ -214,10 +217,16 @@ impl Shard {
         };
         let ((source, first), (target, second)) = (side(one)?, side(other)?);
         let long = |side: &Side, most| side.starts.windows(2).any(|w| w[1] - w[0] > most);
-        if !bytes.is_empty() || source.len() != target.len() || long(&source, d) || long(&target, e) {
+        if !bytes.is_empty() || source.len() != target.len() || long(&source, from) || long(&target, to) {
             return Err(damaged());
         }
-        let plan = Plan { options, sweeps: [a, b, c], shards, longest: [d, e], partners: [first, second] };
+        let plan = Plan {
+            options,
+            sweeps: [ibm1, hmm, last],
+            shards,
+            longest: [from, to],
+            partners: [first, second],
+        };
         Ok(Self { plan, number, sides: [source, target], indexes: Default::default() })
     }
 }
@@ -236,7 +245,7 @@ fn fits(given: &Side, made: &Side, links: &[u16]) -> bool {
 pub struct Shards {
     bitext: Bitext,
     plan: Plan,
-    shards: Vec<Arc<Shard>>,
+    parts: Vec<Arc<Shard>>,
     /// For each sampler, forward ones first, its links in each shard.
     links: Vec<Vec<Vec<u16>>>,
     /// For each sampler, the jumps that were in force last.
@@ -281,7 +290,7 @@ impl Shards {
         let links = vec![vec![Vec::new(); shards]; 2 * options.samplers];
         let decisions = [0, 1].map(|_| (0..shards).map(|_| None).collect());
         let jumps = vec![Vec::new(); 2 * options.samplers];
-        Ok(Self { plan, shards: parts, links, jumps, decisions, bitext })
+        Ok(Self { bitext, plan, parts, links, jumps, decisions })
     }
 
     /// What was odd about the bitext.
@@ -296,15 +305,15 @@ impl Shards {
 
     /// The shards.
     pub fn shards(&self) -> &[Arc<Shard>] {
-        &self.shards
+        &self.parts
     }
 
-    fn parts<'a>(&'a self, sampler: usize) -> Result<Vec<Part<'a>>> {
+    fn seen<'a>(&'a self, sampler: usize) -> Result<Vec<Part<'a>>> {
         let given = given_side(sampler, self.plan.options.samplers);
         let part = |(shard, links): (&'a Arc<Shard>, &'a Vec<u16>)| -> Part<'a> {
             (&shard.sides[given], &shard.sides[1 - given], links)
         };
-        let parts: Vec<Part<'a>> = self.shards.iter().zip(&self.links[sampler]).map(part).collect();
+        let parts: Vec<Part<'a>> = self.parts.iter().zip(&self.links[sampler]).map(part).collect();
         if parts.iter().all(|(_, made, links)| made.tokens.len() == links.len()) {
             return Ok(parts);
         }
@@ -323,7 +332,7 @@ impl Shards {
         let Plan { options, longest, .. } = &self.plan;
         let given = given_side(sampler, options.samplers);
         let prior = (sweep > 1).then_some(options.priors.jump);
-        Ok(Counts::of(&self.parts(sampler)?, self.plan.level(sweep), longest[given], prior))
+        Ok(Counts::of(&self.seen(sampler)?, self.plan.level(sweep), longest[given], prior))
     }
 
     /// The links of a sampler in a shard, as [`Shard::sweep`] takes them.
@@ -336,7 +345,7 @@ impl Shards {
     /// Takes what [`Shard::scatter`] or [`Shard::sweep`] gave.
     pub fn take(&mut self, sampler: usize, shard: usize, links: &[u8]) -> Result<()> {
         let given = given_side(sampler, self.plan.options.samplers);
-        self.links[sampler][shard] = self.shards[shard].links(given, links)?;
+        self.links[sampler][shard] = self.parts[shard].links(given, links)?;
         Ok(())
     }
 
@@ -346,14 +355,14 @@ impl Shards {
         let links: Vec<u16> = wire::take(bytes)?;
         let (starts, made) = (wire::take(bytes)?, wire::take(bytes)?);
         let (counts, totals, nulls) = (wire::take(bytes)?, wire::take(bytes)?, wire::take(bytes)?);
-        let sides = &self.shards[shard].sides;
+        let sides = &self.parts[shard].sides;
         if !fits(&sides[given], &sides[1 - given], &links) {
             return Err(damaged());
         }
         let samplers = self.plan.options.samplers;
         for k in 0..samplers {
             let last = wire::take(bytes)?;
-            if !fits(&self.shards[shard].sides[given], &self.shards[shard].sides[1 - given], &last) {
+            if !fits(&self.parts[shard].sides[given], &self.parts[shard].sides[1 - given], &last) {
                 return Err(damaged());
             }
             self.links[given * samplers + k][shard] = last;
@@ -393,10 +402,10 @@ impl Shards {
     fn means(&self, given: usize) -> Result<(Vec<f32>, Vec<f32>)> {
         let Plan { options, longest, .. } = &self.plan;
         let share = 1.0 / options.samplers as f32;
-        let types = self.shards[0].sides[given].types;
+        let types = self.parts[0].sides[given].types;
         let (mut jumps, mut fertility) = (vec![0.0; 2 * longest[given] + 3], vec![0.0; types * FERTILITIES]);
         for sampler in given * options.samplers..(given + 1) * options.samplers {
-            let counts = Counts::of(&self.parts(sampler)?, Level::Fertility, longest[given], None);
+            let counts = Counts::of(&self.seen(sampler)?, Level::Fertility, longest[given], None);
             jumps.iter_mut().zip(&self.jumps[sampler]).for_each(|(mean, p)| *mean += share * p);
             fertility.iter_mut().zip(&counts.fertilities).for_each(|(mean, &n)| *mean += share * n as f32);
         }
@@ -408,7 +417,7 @@ impl Shards {
         let (mut links, mut pair) = (Links::new(), Vec::new());
         for s in 0..self.bitext.source.len() {
             let (shard, at) = (s % self.plan.shards, s / self.plan.shards);
-            let starts = &self.shards[shard].sides[1 - given].starts;
+            let starts = &self.parts[shard].sides[1 - given].starts;
             push_links(&mut links, &best[shard][starts[at]..starts[at + 1]], given == 1, &mut pair);
         }
         links
@@ -536,7 +545,7 @@ mod tests {
                 };
                 let (mut pairs, mut nulls) = (HashMap::<(u32, u32), u32>::new(), 0);
                 for s in 0..one.len() {
-                    let starts = &all.shards[s % 3].sides[1 - given].starts;
+                    let starts = &all.parts[s % 3].sides[1 - given].starts;
                     let links = &all.links[k][s % 3][starts[s / 3]..starts[s / 3 + 1]];
                     assert_eq!(links.len(), other.sentence(s).len());
                     for (&f, &link) in other.sentence(s).iter().zip(links) {

@@ -244,7 +244,9 @@ mod tests {
             let scratch = Scratch::new(None);
             let runs: Vec<Vec<u8>> = shares.iter().map(|records| {
                 let mut sorter = Sorter::new(Strings::default(), &scratch, usize::MAX);
-                records.iter().for_each(|record| sorter.push(record).unwrap());
+                for record in records {
+                    sorter.push(record).unwrap();
+                }
                 sorter.run().unwrap()
             }).collect();
             let found = sorted(Strings::default(), limit, 2, |sorter| {
@@ -263,7 +265,9 @@ mod tests {
         let scratch = Scratch::new(None);
         let run = |rows: &[u32]| {
             let mut sorter = Sorter::new(Numbers::counted(2), &scratch, usize::MAX);
-            rows.iter().for_each(|&word| sorter.push(&[word], &[1]).unwrap());
+            for &word in rows {
+                sorter.push(&[word], &[1]).unwrap();
+            }
             sorter.run().unwrap()
         };
         let rows = sorted(Numbers::counted(2), 1 << 20, 2, |sorter| {
