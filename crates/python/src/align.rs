@@ -127,10 +127,10 @@ pub struct AlignShard {
     inner: Arc<Shard>,
 }
 
-fn bytes<'py>(
-    py: Python<'py>,
+fn bytes(
+    py: Python<'_>,
     work: impl FnOnce() -> dragoman_base::Result<Vec<u8>> + Send,
-) -> PyResult<Bound<'py, PyBytes>> {
+) -> PyResult<Bound<'_, PyBytes>> {
     Ok(PyBytes::new(py, &threads::run(py, work).map_err(to_py)?))
 }
 
