@@ -177,6 +177,17 @@ def test_counts_that_nobody_needs_go(two: Engine) -> None:
     assert not path.exists()
 
 
+def read_through(outer: Any) -> int:
+    inner: Any = outer.value[0]
+    return int(inner.value)
+
+
+def test_what_is_shared_inside_stays_as_long(two: Engine) -> None:
+    """A worker may come late and follow a chain of updates back, as online tuning has them."""
+    outer = two.share([two.share(7)])
+    assert two.map(read_through, [outer] * 4) == [7] * 4
+
+
 def plain() -> Iterator[tuple[str, str]]:
     """Plain text, with pairs that come again and pairs that are dropped."""
     for number, (source, target) in enumerate(sentences()):

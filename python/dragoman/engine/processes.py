@@ -8,7 +8,7 @@ import tempfile
 import weakref
 from collections import OrderedDict
 from concurrent.futures import Executor, ProcessPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -28,6 +28,11 @@ class _File:
     """A value in a file, which each process reads once."""
 
     path: str
+    keeps: Any = field(default=None, compare=False, repr=False)
+    """Where the file was written, the value: files of what is shared inside it stay as long as its own."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _File, (self.path,)
 
     @property
     def value(self) -> Any:
@@ -61,6 +66,6 @@ class Processes(PooledEngine):
             return super().share(value)
         path = Path(self._kept.more.name) / secrets.token_hex(8)
         path.write_bytes(pickle.dumps(value))
-        shared = _File(str(path))
+        shared = _File(str(path), value)
         weakref.finalize(shared, path.unlink, missing_ok=True)
         return shared
