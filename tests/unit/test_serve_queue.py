@@ -97,6 +97,19 @@ def test_many_small_works_travel_together() -> None:
     run(test, most=100)
 
 
+def test_what_would_wait_for_half_of_its_deadline_is_refused() -> None:
+    def test(queue: Queue, fake: Fake) -> None:
+        for _ in range(40):
+            queue.submit(RECIPE, lines("a" * 1000), 100)
+        wait = queue.wait
+        assert wait > 1
+        with pytest.raises(Full):
+            queue.submit(RECIPE, lines("a"), 1.8 * wait)
+        queue.submit(RECIPE, lines("a"), 2.2 * wait)
+
+    run(test, most=100)
+
+
 def test_a_full_queue_refuses() -> None:
     def test(queue: Queue, fake: Fake) -> None:
         works = [queue.submit(RECIPE, lines("a"), 10) for _ in range(3)]

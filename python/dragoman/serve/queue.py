@@ -34,6 +34,9 @@ _TRIES = 2
 """Times that a batch is begun, when its decoder is lost meanwhile."""
 _RESERVE = 0.9
 """Part of a deadline that searches may use; the rest is for what comes after."""
+_TAKE = 0.5
+"""Part of a deadline that a request may have to wait, as far as one can tell: a server that refuses thousands of others
+meanwhile is slower than it was when the cost of a character was measured."""
 
 
 class Full(Exception):
@@ -141,7 +144,7 @@ class Queue:
     def refuse(self, seconds: float) -> Full | None:
         """Why a request cannot be taken now, if so: for those who have not read its body yet."""
         # When nothing is under way a request is always taken: what was measured on a busy machine must not last.
-        if self.works and (self.works >= self.most or self.wait > _RESERVE * seconds):
+        if self.works and (self.works >= self.most or self.wait > _TAKE * seconds):
             return Full(self.wait)
         return None
 
