@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable
 
 import pytest
@@ -108,6 +109,27 @@ def test_what_would_wait_for_half_of_its_deadline_is_refused() -> None:
         queue.submit(RECIPE, lines("a"), 2.2 * wait)
 
     run(test, most=100)
+
+
+def test_the_wait_is_what_it_takes_to_come_back() -> None:
+    """A process that is too busy to feed its decoders is slower than they are."""
+
+    def test(queue: Queue, fake: Fake) -> None:
+        for _ in range(120):
+            queue.submit(RECIPE, lines("a"), 100)
+        fast = queue.wait
+        for _ in range(3):
+            time.sleep(0.2)
+            fake.do()
+        assert queue.wait > 5 * fast
+        while fake.batches:
+            fake.do()
+        assert queue.wait == 0
+        for _ in range(120):
+            queue.submit(RECIPE, lines("a"), 100)
+        assert queue.wait < 3 * fast, "what was measured on a busy server does not last"
+
+    run(test, most=200)
 
 
 def test_a_full_queue_refuses() -> None:

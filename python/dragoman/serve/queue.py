@@ -106,6 +106,29 @@ class _Flight:
     pieces: list[_Piece]
 
 
+class _Pace:
+    """How fast batches come back while others wait: less fast than decoders are if this process is too busy."""
+
+    def __init__(self) -> None:
+        self._last: float | None = None
+        self._took = self._did = 0.0
+
+    def back(self, size: int, *, waited: bool) -> None:
+        """A batch of so many characters is back; `waited` says whether others wait."""
+        now = time.monotonic()
+        if self._last is not None:
+            self._took += now - self._last - _FORGET * self._took
+            self._did += size - _FORGET * self._did
+        if not waited:  # the time until the next one says nothing, and what was measured on a busy server must not last
+            self._took = self._did = 0.0
+        self._last = now if waited else None
+
+    @property
+    def seconds(self) -> float:
+        """Of the clock, for a character; 0 where nothing waits."""
+        return self._took / self._did if self._did else 0.0
+
+
 class Queue:
     """The only place where requests wait."""
 
@@ -118,6 +141,7 @@ class Queue:
         self._busy: dict[Decoder, int] = dict.fromkeys(decoders, 0)
         self._numbers = itertools.count(1)
         self._cost = _FIRST_COST
+        self._pace = _Pace()
         self._waiting_size = 0
         self.works = 0
         """Requests under way."""
@@ -139,7 +163,7 @@ class Queue:
     @property
     def wait(self) -> float:
         """Seconds until the turn of a request that comes now, as far as one can tell."""
-        return self._waiting_size * self._cost / max(1, self.threads)
+        return self._waiting_size * max(self._cost / max(1, self.threads), self._pace.seconds)
 
     def refuse(self, seconds: float) -> Full | None:
         """Why a request cannot be taken now, if so: for those who have not read its body yet."""
@@ -298,6 +322,7 @@ class Queue:
         self._busy[decoder] -= 1
         self.seconds += done.seconds
         size = sum(piece.size for piece in flight.pieces)
+        self._pace.back(size, waited=self._waiting_size > 0)
         failed = Refused(done.refused) if done.refused else Lost(done.fault) if done.fault else None
         if failed is None:
             self._cost += _FORGET * (done.seconds / max(1, size) - self._cost)
