@@ -1,4 +1,4 @@
-"""The command `dragoman`: its subcommands, exit codes, and how errors are told."""
+"""The command `dragoman`: its subcommands, exit codes, and what errors look like."""
 
 from __future__ import annotations
 

@@ -91,7 +91,7 @@ class Writer:
         unknown: str | None,
         tally: Tally | None,
     ) -> Writer:
-        """From what `translate` is told; `unknown` is where unknown words go."""
+        """From the options of `translate`; `unknown` is where unknown words go."""
         metric, text = metric_from(mbr_metric) if mbr_metric else None, decoder.text if plain else None
         return cls(
             None if metric is None else partial(_least_risk, metric, 1.0 if mbr_scale is None else mbr_scale),

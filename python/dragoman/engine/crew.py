@@ -108,7 +108,7 @@ class Worker:
 
 
 def _failed(error: Exception) -> wire.Wire:
-    """An error as it travels; one that cannot is told by its text."""
+    """An error as it travels; one that cannot is sent as its text."""
     try:
         content = wire.dumps((False, error))
         wire.loads(*content)

@@ -296,7 +296,7 @@ class _Reader:
         self._checked(where, lambda: made(Search, {k: v for k, v in options.items() if k in _SEARCH}))
 
     def _checked(self, where: Sequence[str], call: Any) -> Any:
-        """What a call gives; what it complains about is told with the line of the option that it names."""
+        """What a call gives; its errors name the line of the option."""
         try:
             return call()
         except (DragomanError, TypeError) as error:

@@ -130,5 +130,5 @@ def _details(found: Mapping[int, Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def dumped(data: Any) -> bytes:
-    """JSON without blanks."""
+    """JSON without spaces."""
     return json.dumps(data, ensure_ascii=False, separators=(",", ":")).encode()

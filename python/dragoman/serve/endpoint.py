@@ -1,4 +1,4 @@
-"""One way for all requests: who asks, how often, what is in the body, and how errors are told."""
+"""One way for all requests: who asks, how often, what is in the body, and what errors look like."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ class Entry:
     about: dict[str, Any] = field(default_factory=dict)
 
     def shown(self) -> dict[str, Any]:
-        """What users are told; never where it is."""
+        """What users see; never where it is."""
         return {
             "name": self.name, "source": self.source, "target": self.target, "system": self.system,
             "signature": self.signature, "loaded": self.version is not None, "revision": self.revision,
