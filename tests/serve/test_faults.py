@@ -292,7 +292,7 @@ def test_a_million_cut_connections_leak_nothing(server: Server) -> None:
 
 
 def test_more_than_it_can_do_is_refused(models: Path) -> None:
-    """Few are let in, these are answered in time, the others are told when to come again."""
+    """Few are let in, these are answered in time, the others learn when to come again."""
     own = start("--model", models / "phrase", "--queue", "4", "--deadline", "5")
     try:
         seen: list[tuple[int, float, Any]] = []
