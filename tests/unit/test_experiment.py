@@ -141,15 +141,26 @@ def test_a_grid_is_unfolded_and_a_large_one_needs_a_word(folder: Path, cli: Cli)
     assert code == 0 and len(json.loads(out)["steps"]) > 20_000
 
 
-@pytest.mark.parametrize("paper", ["cherry", "eidelman", "galley", "green", "haddow"])
-@pytest.mark.parametrize("size", ["small", "full"])
-def test_the_plans_of_the_papers_are_sound(paper: str, size: str, data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    root = Path(__file__).resolve().parent.parent.parent
+ROOT = Path(__file__).resolve().parent.parent.parent
+PLANS = sorted(str(path.relative_to(ROOT)) for path in ROOT.glob("experiments/*/*.toml"))
+
+
+@pytest.mark.parametrize("path", PLANS)
+def test_the_plans_of_the_papers_are_sound(path: str, data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DRAGOMAN_DATA", str(data))
-    monkeypatch.chdir(root)
-    plan = read_plan(f"experiments/{paper}/{size}.toml")
+    monkeypatch.chdir(ROOT)
+    plan = read_plan(path)
     assert plan.comparisons and plan.runs <= 500
     assert str(data) not in plan.text
+    # Every comparison says what it tests.
+    assert all(one.claim for one in plan.comparisons)
+    steps = Experiment(plan, Path("nowhere")).steps
+    assert all(name in steps for step in steps.values() for name in step.needs)
+
+
+def test_each_paper_has_its_plans() -> None:
+    for paper in ("cherry", "eidelman", "galley", "green", "haddow"):
+        assert {f"experiments/{paper}/{size}.toml" for size in ("small", "full")} <= set(PLANS)
 
 
 def keys(text: str, folder: Path) -> dict[str, str]:
