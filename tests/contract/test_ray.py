@@ -5,6 +5,8 @@ from __future__ import annotations
 import gc
 import os
 import shutil
+import subprocess
+import sys
 import time
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -90,6 +92,26 @@ def test_versions_that_do_not_fit() -> None:
     )
     assert "RAY_AUTH_TOKEN" in str(_refused("a:1", RuntimeError("InvalidAuthToken: Authentication token is missing")))
     assert "must be one of its nodes" in str(_refused("a:1", RuntimeError("no raylet here\nat all")))
+
+
+STRANGER = """
+import sys
+from dragoman.engine import Ray
+from dragoman.errors import EngineError
+try:
+    with Ray(sys.argv[1]):
+        print("let in")
+except EngineError as error:
+    print(error)
+"""
+
+
+def test_a_wrong_token_is_refused(two_nodes: Ray) -> None:
+    told = subprocess.run(
+        [sys.executable, "-c", STRANGER, str(two_nodes.address)], env={**os.environ, "RAY_AUTH_TOKEN": "1" * 64},
+        capture_output=True, text=True, check=True,
+    ).stdout  # fmt: skip
+    assert "refuses this process: give it the cluster's token in RAY_AUTH_TOKEN" in told and told.count("\n") == 1
 
 
 def test_too_little_memory(two_nodes: Ray) -> None:

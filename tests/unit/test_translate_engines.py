@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -80,6 +86,52 @@ def test_goes_on_after_the_last_line_that_was_kept(
     monkeypatch.setattr(Unfinished, "add", whole)
     code, _, err = cli(*command(model, text, out, "--engine", "processes", "--threads", "2"))
     assert code == 0 and "going on after line 40" in err
+    assert out.read_bytes() == want.read_bytes()
+
+
+def long_text(folder: Path, lines: int) -> Path:
+    file = folder / "long"
+    file.write_text("\n".join(tiny.lines(lines)) + "\n")
+    return file
+
+
+def test_a_worker_is_killed_on_the_way(
+    cli: Cli, model: Path, tmp_path: Path, two_nodes: Ray, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text, want, out = long_text(tmp_path, 3000), tmp_path / "want", tmp_path / "out"
+    assert cli(*command(model, text, want))[0] == 0
+    monkeypatch.setattr("dragoman.cli.translate.engine_of", lambda _threads, _name: two_nodes)
+    whole, killed = Unfinished.add, list[int]()
+
+    def and_kills(self: Unfinished, kept: Kept) -> None:
+        if not killed:
+            killed.append(next(hand.pid for hand in two_nodes._crew._hands if hand.pid))
+            os.kill(killed[0], signal.SIGKILL)
+        whole(self, kept)
+
+    monkeypatch.setattr(Unfinished, "add", and_kills)
+    assert cli(*command(model, text, out, "--engine", "ray"))[0] == 0
+    assert killed and out.read_bytes() == want.read_bytes()
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(5))
+def test_the_command_is_killed_on_the_way(cli: Cli, model: Path, tmp_path: Path, seed: int) -> None:
+    """At a random line; the same command goes on there, and writes what it would have written."""
+    count = 20_000
+    text, want, out = long_text(tmp_path, count), tmp_path / "want", tmp_path / "out"
+    assert cli(*command(model, text, want))[0] == 0
+    words = [str(word) for word in command(model, text, out, "--engine", "ray:store=80M", "--threads", "2")]
+    at = random.Random(seed).randrange(100, count - 5000)
+    kept = out.with_name(f".{out.name}.unfinished")
+    first = subprocess.Popen([sys.executable, "-m", "dragoman", *words])
+    while first.poll() is None and (not kept.exists() or kept.read_bytes().count(b"\n") < at):
+        time.sleep(0.01)
+    first.kill()
+    first.wait()
+    assert not out.exists() and kept.exists()
+    second = subprocess.run([sys.executable, "-m", "dragoman", *words], capture_output=True, text=True, check=True)
+    assert "going on after line" in second.stderr
     assert out.read_bytes() == want.read_bytes()
 
 
