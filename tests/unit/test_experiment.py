@@ -16,10 +16,10 @@ import pytest
 
 from dragoman.demo.corpus import Sizes, write
 from dragoman.errors import InputError
-from dragoman.experiment import Experiment, read_plan
+from dragoman.experiment import Experiment, Plan, read_plan
 from dragoman.experiment.cutting import Part, cut
 from dragoman.experiment.runner import duration
-from dragoman.experiment.tables import holm
+from dragoman.experiment.tables import Compared, Judge, holm
 from dragoman.files import read_text
 
 Cli = Callable[..., tuple[int, str, str]]
@@ -141,15 +141,180 @@ def test_a_grid_is_unfolded_and_a_large_one_needs_a_word(folder: Path, cli: Cli)
     assert code == 0 and len(json.loads(out)["steps"]) > 20_000
 
 
-@pytest.mark.parametrize("paper", ["cherry", "eidelman", "galley", "green", "haddow"])
-@pytest.mark.parametrize("size", ["small", "full"])
-def test_the_plans_of_the_papers_are_sound(paper: str, size: str, data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    root = Path(__file__).resolve().parent.parent.parent
+ROOT = Path(__file__).resolve().parent.parent.parent
+PLANS = sorted(str(path.relative_to(ROOT)) for path in ROOT.glob("experiments/*/*.toml"))
+
+
+@pytest.mark.parametrize("path", PLANS)
+def test_the_plans_of_the_papers_are_sound(path: str, data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DRAGOMAN_DATA", str(data))
-    monkeypatch.chdir(root)
-    plan = read_plan(f"experiments/{paper}/{size}.toml")
+    monkeypatch.chdir(ROOT)
+    plan = read_plan(path)
     assert plan.comparisons and plan.runs <= 500
     assert str(data) not in plan.text
+    # Every comparison says what it tests.
+    assert all(one.claim for one in plan.comparisons)
+    steps = Experiment(plan, Path("nowhere")).steps
+    assert all(name in steps for step in steps.values() for name in step.needs)
+
+
+def test_each_paper_has_its_plans() -> None:
+    for paper in ("cherry", "eidelman", "galley", "green", "haddow"):
+        assert {f"experiments/{paper}/{size}.toml" for size in ("small", "full")} <= set(PLANS)
+
+
+CHOICE = """
+[tune.strength]
+base = "dense"
+grid."tuner.c" = [0.01, 0.1]
+
+[choose.best]
+among = ["strength"]
+on = "dev"
+
+[data.dev]
+src = "dev.de"
+refs = "dev.en"
+
+[[compare]]
+baseline = "start"
+systems = ["best"]
+claim = "the strength that the development text chose helps"
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "told"),
+    [
+        ('["strength"]', '["strenght"]', 53, "no tuning run `strenght`; did you mean strength?"),
+        ('["strength"]', '["strength:c=0.1"]', 53, "choice `best` needs `among`: two tuning runs or more, or a grid"),
+        ('on = "dev"', 'on = "test"', 54, "`test` is among the `tests`: what chooses is no test; take it out of them"),
+        ('on = "dev"', 'on = "dave"', 54, "no data set `dave`"),
+        ('on = "dev"', 'off = "dev"', 54, "unknown key `off`"),
+        ('on = "dev"', 'on = "dev"\nmetric = "blue"', 55, "bleu"),
+        ('among = ["strength"]', 'among = ["strength", "other"]', 53, "differ in their runs"),
+        ('among = ["strength"]', 'among = ["strength", "wide"]', 53, "differ in their options of the search"),
+        ('["best"]', '["strength"]', 62, "only the best of `best` is tested, not each `strength`: compare `best`, or"),
+        ("[choose.best]", "[choose.base]", 52, "two steps are called `base`"),
+    ],
+)
+def test_bad_choices_are_refused_by_line(folder: Path, old: str, new: str, line: int, told: str) -> None:
+    assert old in CHOICE
+    text = PLAN + CHOICE.replace(old, new, 1)
+    text += '\n[tune.other]\nbase = "dense"\nreplications = 1\n[tune.wide]\nbase = "dense"\npop_limit = 31\n'
+    message = refused(folder, text)
+    assert message.startswith(f"bad.toml:{line}: ")
+    assert told in message
+
+
+def test_only_the_best_on_a_development_set_is_tested(folder: Path, cli: Cli) -> None:
+    (folder / "plan.toml").write_text(PLAN + CHOICE, encoding="utf-8")
+    plan = read_plan("plan.toml")
+    assert set(plan.tested) == {"start", "dense", "rich", "best"} and plan.tested["best"] == 2
+    steps = Experiment(plan, folder / "out").steps
+    assert not any(step.test for step in steps.values() if step.system.startswith("strength"))
+    code, out, err = cli("experiment", "run", "plan.toml", "--out", "out", "--no-report")
+    assert code == 0, err
+    found = Experiment.opened(folder / "out")
+    tables = found.tables()
+    (choice,) = tables.choices
+    assert f"best: chosen on dev: {choice.chosen.partition(':')[2]} (" in out
+    # The same by hand: BLEU of what each run made of the development set.
+    judge = Judge("bleu:tokenize=none", [[line] for line in read_text("dev.en")])
+    for name, mean in choice.means.items():
+        texts = [list(read_text(found.steps[f"translate {name} run{r} dev"].folder / "text")) for r in range(2)]
+        scores = judge.metric.score(judge.statistics(texts).sum(axis=1))
+        assert mean == pytest.approx(scores.mean()) and choice.deviations[name] == pytest.approx(scores.std(ddof=1))
+    assert choice.means[choice.chosen] == max(choice.means.values())
+    # The test text is that of the chosen runs.
+    for run in range(2):
+        tuned = found.steps[f"tune {choice.chosen} run{run}"].folder / "model" / "weights.toml"
+        linked = found.steps["choose best"].folder / f"run{run}" / "model" / "weights.toml"
+        assert linked.samefile(tuned)
+    assert {row.system for row in tables.rows} == set(plan.tested)
+    assert json.loads((folder / "out" / "tables.json").read_text(encoding="utf-8"))["choices"][0]["on"] == "dev"
+
+
+def test_a_choice_among_runs_on_lists(folder: Path, cli: Cli) -> None:
+    lists = """
+[lists.many]
+model = "base"
+nbest_size = 20
+pop_limit = 30
+
+[tune.rescored]
+lists = "many"
+data = ["tune", "dev"]
+replications = 1
+grid.tuner = ["kbmira", "mert"]
+
+[choose.best]
+among = ["rescored"]
+on = "late"
+
+[data.dev]
+src = "dev.de"
+refs = "dev.en"
+
+[data.late]
+src = "train.de"
+refs = "train.en"
+lines = "801-820"
+"""
+    text = PLAN.partition("[tune.dense]")[0] + lists
+    (folder / "plan.toml").write_text(text, encoding="utf-8")
+    code, _, err = cli("experiment", "run", "plan.toml", "--out", "out", "--no-report")
+    assert code == 0, err
+    found = Experiment.opened(folder / "out")
+    assert {row.system for row in found.tables().rows} == {"start", "best"}
+    joined = found.steps["join tune+dev"].folder
+    for side, name in enumerate(("de", "en")):
+        wanted = [*read_text(f"tune.{name}"), *read_text(f"dev.{name}")]
+        assert list(read_text(joined / str(side))) == wanted
+
+
+def test_a_tuning_text_of_several_data_sets(folder: Path) -> None:
+    both = PLAN.replace('data = "tune"', 'data = ["tune", "test"]')
+    steps = Experiment(read_plan_of(folder, both), folder / "out").steps
+    assert "join tune+test" in steps["tune dense run0"].needs
+    grid = PLAN.replace("[tune.rich]", '[tune.dense.grid]\ndata = ["tune", ["tune", "test"]]\n\n[tune.rich]')
+    names = [t.name for t in read_plan_of(folder, grid).tune.values() if t.family == "dense"]
+    assert names == ["dense:data=tune", "dense:data=tune+test"]
+    assert "bad.toml:30: no data set `tunes`" in refused(folder, PLAN.replace('data = "tune"', 'data = ["tunes"]'))
+    twice = refused(folder, PLAN.replace('data = "tune"', 'data = ["tune", "tune"]'))
+    assert "`tune.dense` has a data set twice" in twice
+    uneven = PLAN.replace('data = "tune"', 'data = ["tune", "test"]').replace('["test.en"]', '["test.en", "tune.en"]')
+    assert "`tune` has 1, `test` has 2" in refused(folder, uneven)
+
+
+def read_plan_of(folder: Path, text: str) -> Plan:
+    (folder / "several.toml").write_text(text, encoding="utf-8")
+    return read_plan("several.toml")
+
+
+def test_a_file_that_a_feature_set_names_is_part_of_the_key(folder: Path) -> None:
+    tags = folder / "english.tags"
+    tags.write_text("the\tDT\n", encoding="utf-8")
+    text = PLAN.replace('features = "pt,al"', f'features = "pt,pb:tags={tags}"')
+    before = keys(text, folder)
+    tags.write_text("the\tNN\n", encoding="utf-8")
+    after = keys(text, folder)
+    assert {n for n in before if before[n] != after[n]} == {n for n in before if " rich " in n}
+
+
+def test_a_claim_that_the_correction_leaves_open_did_not_come_out() -> None:
+    def told(p: float, corrected: float, difference: float, expect: str) -> str:
+        return Compared(
+            "test", "bleu", "a", "b", 20.0, 20.0 + difference, difference, difference, p, corrected, 3, "", expect, 100
+        ).outcome  # fmt: skip
+
+    assert told(0.01, 0.04, 1.0, "above") == "came out"
+    assert told(0.01, 0.06, 1.0, "above") == "open after correction: the direction is as claimed"
+    assert told(0.01, 0.06, 1.0, "below") == "open after correction: the direction is the other one"
+    assert told(0.2, 0.6, 1.0, "above") == "open: the direction is as claimed"
+    assert told(0.01, 0.06, 1.0, "level") == "open after correction"
+    assert told(0.01, 0.02, 1.0, "level") == "differs"
+    assert told(0.06, 0.06, 1.0, "level") == "no difference found"
 
 
 def keys(text: str, folder: Path) -> dict[str, str]:

@@ -183,3 +183,50 @@ def cut(
 
     count = cutting.cut(texts, cutting.Part(lines, every, leave, distinct), Path(out), not_in)
     messages.note(f"{count:,} lines in {', '.join(str(Path(out, str(n))) for n in range(len(texts)))}")
+
+
+@experiment.command(cls=Command)
+@click.option(
+    "--texts", multiple=True, required=True, metavar="FILE...",
+    help="The source and the references of the first set, then those of the second, and so on.",
+)  # fmt: skip
+@click.option("--sets", type=click.IntRange(min=1), required=True, metavar="N", help="How many sets there are.")
+@out_option("Files 0, 1, ... in the order of a set's texts.", metavar="FOLDER")
+def join(texts: tuple[str, ...], sets: int, out: str) -> None:
+    """Write data sets one after the other.
+
+    \b
+    dragoman experiment join --texts 2008.de 2008.en 2009.de 2009.en --sets 2 --out both
+    """
+    from dragoman.experiment import cutting  # noqa: PLC0415
+
+    width, rest = divmod(len(texts), sets)
+    if rest or not width:
+        raise click.UsageError(f"{len(texts)} texts are no {sets} sets of as many texts each")
+    count = cutting.join([texts[n * width : (n + 1) * width] for n in range(sets)], Path(out))
+    messages.note(f"{count:,} lines in {', '.join(str(Path(out, str(n))) for n in range(width))}")
+
+
+@experiment.command(cls=Command)
+@click.option("--names", multiple=True, required=True, metavar="NAME...", help="The settings.")
+@click.option(
+    "--texts", multiple=True, required=True, metavar="FILE...",
+    help="What each run made of the development set: the runs of the first setting, then those of the second.",
+)  # fmt: skip
+@click.option("--runs", multiple=True, required=True, metavar="FOLDER...", help="The folders of the same runs.")
+@click.option("--refs", multiple=True, required=True, metavar="FILE...", help="References of the development set.")
+@click.option("--metric", default="bleu", show_default=True, metavar="METRIC", help="What they are judged by.")
+@out_option("Scores, and links to the runs of the best: run0, run1, ...", metavar="FOLDER")
+def choose(
+    names: tuple[str, ...], texts: tuple[str, ...], runs: tuple[str, ...], refs: tuple[str, ...], metric: str, out: str
+) -> None:
+    """Find the setting with the best mean score over its runs.
+
+    \b
+    dragoman experiment choose --names weak strong --texts w0 w1 s0 s1 --runs weak.0 weak.1 strong.0 strong.1 \\
+        --refs dev.en --out best
+    """
+    from dragoman.experiment import choosing  # noqa: PLC0415
+
+    best = choosing.choose(choosing.parted(names, texts, runs), refs, metric, Path(out))
+    messages.note(f"the best of {len(names)} is {best}")

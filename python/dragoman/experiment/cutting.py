@@ -1,4 +1,4 @@
-"""Parts of a data set: some of its lines, without duplicates, without the sentences of other texts."""
+"""Parts of a data set (some lines, no duplicates, no sentences of other texts), and several data sets as one."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy.typing as npt
 from dragoman.errors import InputError, OptionError
 from dragoman.files import read_parallel, read_text, write_text
 
-__all__ = ["Part", "cut"]
+__all__ = ["Part", "cut", "join"]
 
 
 @dataclass(frozen=True)
@@ -76,6 +76,15 @@ def cut(texts: Sequence[str | Path], part: Part, out: Path, without: Sequence[st
     for place, column in enumerate(zip(*rows, strict=True)):
         write_text(out / str(place), list(column))
     return len(rows)
+
+
+def join(sets: Sequence[Sequence[str | Path]], out: Path) -> int:
+    """Writes data sets one after the other to `out/0`, `out/1`, ...; how many lines."""
+    columns = [read_parallel(texts) for texts in sets]
+    out.mkdir(parents=True, exist_ok=True)
+    for place in range(len(columns[0])):
+        write_text(out / str(place), [line for texts in columns for line in texts[place]])
+    return sum(len(texts[0]) for texts in columns)
 
 
 def _ranges(text: str) -> list[tuple[int, int | None]]:

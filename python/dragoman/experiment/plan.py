@@ -9,7 +9,7 @@ from typing import Any
 
 from dragoman.experiment.cutting import Part
 
-__all__ = ["MANY", "Compare", "Data", "Free", "Lists", "Plan", "System", "Train", "Tune"]
+__all__ = ["MANY", "Choose", "Compare", "Data", "Free", "Lists", "Plan", "System", "Train", "Tune"]
 
 MANY = 500
 """More tuning runs than this need a word from the user."""
@@ -56,7 +56,8 @@ class Tune:
     model: str
     """A model, or `""` where there are lists."""
     lists: str
-    data: str
+    data: tuple[str, ...]
+    """Data sets; of several the lines stand one after the other."""
     held_out: str | float | None
     tuner: str
     features: str
@@ -64,6 +65,16 @@ class Tune:
     replications: int
     options: Mapping[str, Any]
     test: bool = True
+
+
+@dataclass(frozen=True)
+class Choose:
+    """The best of some tuning runs on a development set: it alone is tested."""
+
+    name: str
+    among: tuple[str, ...]
+    on: str
+    metric: str
 
 
 @dataclass(frozen=True)
@@ -116,6 +127,7 @@ class Plan:
     tune: Mapping[str, Tune]
     systems: Mapping[str, System]
     free: Mapping[str, Free]
+    choices: Mapping[str, Choose]
     comparisons: Sequence[Compare]
     seconds: Mapping[str, float]
     """What steps take by an earlier measurement, by kind or by name: for the first estimate."""
@@ -129,4 +141,5 @@ class Plan:
     def tested(self) -> dict[str, int]:
         """Systems that are tested, and the number of their runs."""
         single = dict.fromkeys(self.systems, 1)
-        return single | {tune.name: tune.replications for tune in self.tune.values() if tune.test}
+        chosen = {one.name: self.tune[one.among[0]].replications for one in self.choices.values()}
+        return single | {tune.name: tune.replications for tune in self.tune.values() if tune.test} | chosen

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from dragoman import toml
 from dragoman.decoder import Search
 from dragoman.errors import DragomanError, InputError
 from dragoman.experiment.cutting import Part
-from dragoman.experiment.plan import Compare, Data, Free, Lists, Plan, System, Train, Tune
+from dragoman.experiment.plan import Choose, Compare, Data, Free, Lists, Plan, System, Train, Tune
 from dragoman.features import parse
 from dragoman.options import closest, flat, made
 from dragoman.training import Options as TrainOptions
@@ -74,26 +74,30 @@ class _Reader:
     def plan(self) -> Plan:
         known = {
             "title", "about", "seed", "replications", "tokenized", "metrics", "tests", "details", "data", "train",
-            "lists", "tune", "system", "step", "compare", "seconds",
+            "lists", "tune", "choose", "system", "step", "compare", "seconds",
         }  # fmt: skip
         self._only((), self.content, known)
         self.seed = self._typed(("seed",), self.content.get("seed", 0), int, "a whole number")
         usual = self._typed(("replications",), self.content.get("replications", 1), int, "a whole number")
-        data = {name: self._data(name, table) for name, table in self._tables("data")}
-        train = {name: self._train(name, table, data) for name, table in self._tables("train")}
-        lists = {name: self._lists(name, table) for name, table in self._tables("lists")}
-        tune = {t.name: t for name, table in self._tables("tune") for t in self._grid(name, table, usual)}
-        systems = {name: self._system(name, table) for name, table in self._tables("system")}
-        free = {name: self._free(name, table) for name, table in self._tables("step")}
         tests = self._names(("tests",), self.content.get("tests", ()))
         metrics = self._names(("metrics",), self.content.get("metrics", ("bleu",)))
         for metric in metrics:
             self._checked(("metrics",), lambda metric=metric: metric_of(metric))
+        data = {name: self._data(name, table) for name, table in self._tables("data")}
+        train = {name: self._train(name, table, data) for name, table in self._tables("train")}
+        lists = {name: self._lists(name, table) for name, table in self._tables("lists")}
+        tune = {t.name: t for name, table in self._tables("tune") for t in self._grid(name, table, usual)}
+        choices = {
+            name: self._choose(name, table, tune, [*metrics, "bleu"][0]) for name, table in self._tables("choose")
+        }
+        tune = {name: self._unless_chosen(one, choices) for name, one in tune.items()}
+        systems = {name: self._system(name, table) for name, table in self._tables("system")}
+        free = {name: self._free(name, table) for name, table in self._tables("step")}
         plan = Plan(
             self.path, self.text, str(self.content.get("title", self.path.stem)), str(self.content.get("about", "")),
             self.seed, self._flag((), self.content, "tokenized"), metrics, tests,
             self._typed(("details",), self.content.get("details", 50), int, "a whole number"), data, train, lists,
-            tune, systems, free, [], self._seconds(),
+            tune, systems, free, choices, [], self._seconds(),
         )  # fmt: skip
         _Links(self, plan).check()
         comparisons = [self._compare(number, table, plan) for number, table in enumerate(self._list("compare"))]
@@ -166,7 +170,7 @@ class _Reader:
         plain = {key: value for key, value in table.items() if key != "grid"}
         for values in product(*axes.values()):
             chosen = dict(zip(axes, values, strict=True))
-            label = ",".join(f"{key.removeprefix('tuner.')}={value}" for key, value in chosen.items())
+            label = ",".join(f"{key.removeprefix('tuner.')}={_told(value)}" for key, value in chosen.items())
             yield self._tune(name, f"{name}:{label}" if label else name, _with(plain, chosen), usual)
 
     def _tune(self, family: str, name: str, table: Mapping[str, Any], usual: int) -> Tune:
@@ -194,9 +198,51 @@ class _Reader:
             self._checked((*where, "metric"), lambda: metric_of(str(metric)))
             options["metric"] = metric
         return Tune(
-            name, family, model, lists, self._needed(where, table, "data"), table.get("held_out"), tuner, features,
-            str(table.get("start", "auto")), count, options, table.get("test", True) is True,
+            name, family, model, lists, self._data_of(where, table), table.get("held_out"), tuner, features,
+            str(table.get("start", "auto")), count, options, self._flag(where, table, "test", usual=True),
         )  # fmt: skip
+
+    def _data_of(self, where: tuple[str, ...], table: Mapping[str, Any]) -> tuple[str, ...]:
+        """The data sets of a tuning section, one or several."""
+        names = self._names((*where, "data"), table.get("data", ()))
+        if not names:
+            raise self.fail((*where, "data"), f"`{'.'.join(where)}` needs `data`, the name of a data set, or several")
+        if len(set(names)) < len(names):
+            raise self.fail((*where, "data"), f"`{'.'.join(where)}` has a data set twice: {', '.join(names)}")
+        return names
+
+    def _choose(self, name: str, table: Mapping[str, Any], tune: Mapping[str, Tune], usual: str) -> Choose:
+        where = ("choose", name)
+        self._only(where, table, {"among", "on", "metric"})
+        among, families = list[str](), {t.family for t in tune.values()}
+        for pattern in self._names((*where, "among"), table.get("among", ())):
+            found = [n for n in tune if n == pattern or n.startswith(f"{pattern}:")]
+            if not found:
+                raise self.fail((*where, "among"), f"no tuning run `{pattern}`; {closest(pattern, families)}")
+            among += [n for n in found if n not in among]
+        if len(among) < 2:
+            raise self.fail((*where, "among"), f"choice `{name}` needs `among`: two tuning runs or more, or a grid")
+        first = tune[among[0]]
+        for other in (tune[n] for n in among[1:]):
+            for what, one, two in (
+                ("runs", first.replications, other.replications),
+                ("lists", first.lists, other.lists),
+                ("options of the search", _searching(first), _searching(other)),
+            ):
+                if one != two:
+                    told = f"`{first.name}` and `{other.name}` differ in their {what}: give both the same"
+                    raise self.fail((*where, "among"), told)
+        metric = str(table.get("metric", usual))
+        self._checked((*where, "metric"), lambda: metric_of(metric))
+        return Choose(name, tuple(among), self._needed(where, table, "on"), metric)
+
+    def _unless_chosen(self, tune: Tune, choices: Mapping[str, Choose]) -> Tune:
+        """What a choice is made among is not tested, unless its section says so."""
+        if not any(tune.name in one.among for one in choices.values()):
+            return tune
+        family = self.content["tune"][tune.family]
+        base = self._base(("tune", tune.family), tune.family, family["base"]) if "base" in family else {}
+        return replace(tune, test=bool({**base, **family}.get("test", False)))
 
     def _system(self, name: str, table: Mapping[str, Any]) -> System:
         where = ("system", name)
@@ -218,13 +264,13 @@ class _Reader:
         tested = plan.tested
         baseline = self._needed(where, table, "baseline")
         if baseline not in tested:
-            raise self.fail((*where, "baseline"), f"no system `{baseline}`; {closest(baseline, tested)}")
+            raise self._untested((*where, "baseline"), baseline, plan)
         systems: list[str] = []
         for pattern in self._names((*where, "systems"), table.get("systems", ())):
             found = [n for n in tested if n != baseline and (n == pattern or n.startswith(f"{pattern}:"))]
             found = found or ([n for n in tested if n != baseline] if pattern == "*" else [])
             if not found:
-                raise self.fail((*where, "systems"), f"no system `{pattern}`; {closest(pattern, tested)}")
+                raise self._untested((*where, "systems"), pattern, plan)
             systems += [n for n in found if n not in systems]
         for name in systems:
             counts = {tested[name], tested[baseline]} - {1}
@@ -239,6 +285,13 @@ class _Reader:
             if test not in plan.tests:
                 raise self.fail((*where, "tests"), f"`{test}` is not among the `tests`; {closest(test, plan.tests)}")
         return Compare(baseline, tuple(systems), str(table.get("claim", "")), expect, tests)
+
+    def _untested(self, where: tuple[str, ...], name: str, plan: Plan) -> InputError:
+        for one in plan.choices.values():
+            if any(n == name or n.startswith(f"{name}:") for n in one.among):
+                told = f"compare `{one.name}`, or give `{name}` test = true"
+                return self.fail(where, f"only the best of `{one.name}` is tested, not each `{name}`: {told}")
+        return self.fail(where, f"no system `{name}`; {closest(name, plan.tested)}")
 
     def _seconds(self) -> dict[str, float]:
         table = self.content.get("seconds", {})
@@ -286,8 +339,8 @@ class _Reader:
             raise self.fail(where, f"`{where[-1]}` must be {what}, found {found!r}")
         return found
 
-    def _flag(self, where: Sequence[str], table: Mapping[str, Any], key: str) -> bool:
-        found = table.get(key, False)
+    def _flag(self, where: Sequence[str], table: Mapping[str, Any], key: str, *, usual: bool = False) -> bool:
+        found = table.get(key, usual)
         if not isinstance(found, bool):
             raise self.fail((*where, key), f"`{key}` must be true or false, found {found!r}")
         return found
@@ -334,6 +387,12 @@ class _Links:
             self._model(("lists", lists.name, "model"), lists.model)
         for tune in plan.tune.values():
             self._tune(tune)
+        for choice in plan.choices.values():
+            where = ("choose", choice.name, "on")
+            self._data(where, choice.on)
+            if choice.on in plan.tests:
+                what = f"`{choice.on}` is among the `tests`: what chooses is no test; take it out of them"
+                raise self.reader.fail(where, what)
         for system in plan.systems.values():
             self._model(("system", system.name, "model"), system.model)
         for free in plan.free.values():
@@ -345,12 +404,16 @@ class _Links:
 
     def _steps(self) -> set[str]:
         plan = self.plan
-        return {*plan.train, *plan.tune, *plan.lists, *plan.systems, *plan.free}
+        return {*plan.train, *plan.tune, *plan.lists, *plan.systems, *plan.free, *plan.choices}
 
     def _tune(self, tune: Tune) -> None:
         where = ("tune", tune.family)
         self._source(where, tune.model, tune.lists)
-        self._data((*where, "data"), tune.data)
+        for name in tune.data:
+            self._data((*where, "data"), name)
+        if len({len(self.plan.data[name].refs) for name in tune.data}) > 1:
+            told = ", ".join(f"`{name}` has {len(self.plan.data[name].refs)}" for name in tune.data)
+            raise self.reader.fail((*where, "data"), f"data sets with as many references each can be joined: {told}")
         if isinstance(tune.held_out, str):
             self._data((*where, "held_out"), tune.held_out)
         if tune.start not in {"auto", "ones", "fit"} and tune.start not in self.plan.tune:
@@ -381,6 +444,8 @@ class _Links:
             needs[lists.name] = {lists.model}
         for system in plan.systems.values():
             needs[system.name] = {system.model}
+        for choice in plan.choices.values():
+            needs[choice.name] = set(choice.among)
         for free in plan.free.values():
             needs[free.name] = set(free.needs)
         texts = {f"data {d.name}": {f"data {other}" for other in d.without} for d in plan.data.values()}
@@ -389,7 +454,9 @@ class _Links:
             if way:
                 name = way[0].removeprefix("data ")
                 family = plan.tune[name].family if name in plan.tune else name
-                owner = kind or next(k for k in ("tune", "lists", "system", "step", "train") if self._has(k, family))
+                owner = kind or next(
+                    k for k in ("tune", "lists", "system", "step", "choose", "train") if self._has(k, family)
+                )
                 raise self.reader.fail((owner, family), f"a cycle: {' -> '.join(way)}; each waits for the next")
 
     def _has(self, kind: str, name: str) -> bool:
@@ -420,6 +487,15 @@ def _cycle(graph: Mapping[str, set[str]]) -> list[str]:
         if found:
             return found
     return []
+
+
+def _searching(tune: Tune) -> dict[str, Any]:
+    return {key: value for key, value in tune.options.items() if key in _SEARCH}
+
+
+def _told(value: Any) -> str:
+    """A value of a grid in a name."""
+    return "+".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 def _with(table: Mapping[str, Any], chosen: Mapping[str, Any]) -> dict[str, Any]:

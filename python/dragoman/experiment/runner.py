@@ -17,12 +17,13 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import IO, Any
 
 from dragoman.engine import Engine
 from dragoman.errors import InputError
+from dragoman.experiment.choosing import chosen_in
 from dragoman.experiment.plan import MANY, Plan
 from dragoman.experiment.reading import read_plan
 from dragoman.experiment.steps import Hashes, Step, command_of, outputs_of, runnable, steps_of
@@ -192,7 +193,8 @@ class Experiment:
             for name in (step.family, step.kind):
                 if name in known:
                     return sum(known[name]) / len(known[name])
-                hint = given.get(name, given.get(name.partition(" ")[2] or name))
+                own = name.partition(" ")[2] or name
+                hint = given.get(name, given.get(own, given.get(own.partition(":")[0])))
                 if hint is not None:
                     return hint
             return None
@@ -259,7 +261,11 @@ class Experiment:
 
     def tables(self) -> Tables:
         """The figures of a finished experiment."""
-        return tables_of(self.plan, self.texts(), {test: self.references(test) for test in self.plan.tests})
+        made = tables_of(self.plan, self.texts(), {test: self.references(test) for test in self.plan.tests})
+        chosen = [
+            chosen_in(self.steps[f"choose {one.name}"].folder, one.name, one.on) for one in self.plan.choices.values()
+        ]
+        return replace(made, choices=chosen)
 
     def texts(self) -> dict[tuple[str, str], list[Path]]:
         """The translations of each system and test, one for each run."""

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from dragoman._core import VERSION
-from dragoman.experiment.plan import Data, Free, Plan, Tune
+from dragoman.experiment.plan import Choose, Data, Free, Plan, Tune
 from dragoman.files import file_hash, write_bytes
 from dragoman.verbs.tuning import SEARCH_OPTIONS
 
@@ -68,7 +68,7 @@ class Step:
 
     id: str
     kind: str
-    """cut, train, lists, tune, translate, rerank or free."""
+    """cut, train, lists, tune, translate, rerank, choose or free."""
     family: str
     """Steps of one family take about as long."""
     arguments: Sequence[Argument]
@@ -152,7 +152,17 @@ def _key(step: Step, keys: Mapping[str, str], hashes: Hashes) -> str:
         return f"text {argument}"
 
     parts = [VERSION, step.kind, *map(told, step.arguments), *map(told, step.extra)]
+    if not step.free:
+        parts += [
+            f"inside {hashes.of(path)}" for one in step.arguments if isinstance(one, str) for path in _inside(one)
+        ]
     return hashlib.blake2b("\0".join(parts).encode(), digest_size=12).hexdigest()
+
+
+def _inside(text: str) -> list[str]:
+    """The files that a value of an option names: `pb:tags=FILE`, `FILE.py:NAME`, or the value itself."""
+    pieces = dict.fromkeys([text, *re.split("[:=,+*]", text)])
+    return [piece for piece in pieces if ("/" in piece or "." in piece) and Path(piece).is_file()]
 
 
 def _plain(name: str) -> str:
@@ -231,6 +241,8 @@ class _Builder:
         for tune in plan.tune.values():
             for run in range(tune.replications):
                 self._tune(tune, run)
+        for choice in plan.choices.values():
+            self._choose(choice)
         for name in plan.tested:
             for test in plan.tests:
                 self._tested(name, test)
@@ -256,6 +268,16 @@ class _Builder:
         step = self._add(Step(f"cut {data.name}", "cut", "cut", [*options, "--out", Own()]))
         return [Made(step, str(number)) for number in range(1 + len(data.refs))]
 
+    def _joined(self, names: Sequence[str]) -> list[Argument]:
+        """The source and the references of data sets, one after the other."""
+        found = [self.texts(self.plan.data[name]) for name in names]
+        if len(found) == 1:
+            return found[0]
+        words: list[Argument] = ["experiment", "join", "--texts", *(text for texts in found for text in texts)]
+        words += ["--sets", str(len(found)), "--out", Own()]
+        step = self._add(Step(f"join {'+'.join(names)}", "cut", "cut", words))
+        return [Made(step, str(number)) for number in range(len(found[0]))]
+
     def _train(self, name: str) -> str:
         train = self.plan.train[name]
         sides: tuple[list[Argument], list[Argument]] = ([], [])
@@ -275,19 +297,19 @@ class _Builder:
             return Made(self._train(name), "model")
         return Made(self._tune(self.plan.tune[name], 0), "model")
 
-    def _lists(self, name: str, data: str) -> Made:
+    def _lists(self, name: str, *data: str) -> Made:
         lists = self.plan.lists[name]
-        source = self.texts(self.plan.data[data])[0]
+        source = self._joined(data)[0]
         words: list[Argument] = ["translate", "--model", self._model(lists.model), "--input", source, *self.tokenized]
         words += [*_options(lists.options), "--nbest", str(lists.nbest_size), "--nbest-out", Own("lists.gz")]
         words += ["--output", Own("text")]
-        return Made(self._add(Step(f"lists {name} {data}", "lists", f"lists {name}", words)), "lists.gz")
+        return Made(self._add(Step(f"lists {name} {'+'.join(data)}", "lists", f"lists {name}", words)), "lists.gz")
 
     def _tune(self, tune: Tune, run: int) -> str:
-        source, *refs = self.texts(self.plan.data[tune.data])
+        source, *refs = self._joined(tune.data)
         words: list[Argument] = ["tune"]
         if tune.lists:
-            words += ["--nbest", self._lists(tune.lists, tune.data), "--refs", *refs]
+            words += ["--nbest", self._lists(tune.lists, *tune.data), "--refs", *refs]
         else:
             words += ["--model", self._model(tune.model), "--src", source, "--refs", *refs, *self.tokenized]
         if isinstance(tune.held_out, str):
@@ -314,40 +336,49 @@ class _Builder:
         name = f"tune {tune.name} run{run}" if tune.replications > 1 else f"tune {tune.name}"
         return self._add(Step(name, "tune", f"tune {tune.name}", words, system=tune.name, run=run))
 
+    def _choose(self, choice: Choose) -> str:
+        """The step that finds the best of some tuning runs; its folder leads to theirs."""
+        tunes = [self.plan.tune[name] for name in choice.among]
+        runs = [(tune, run) for tune in tunes for run in range(tune.replications)]
+        texts = [Made(self._run_on(tune, run, choice.on, Made(self._tune(tune, run))), "text") for tune, run in runs]
+        words: list[Argument] = ["experiment", "choose", "--names", *choice.among, "--texts", *texts]
+        words += ["--runs", *(Made(self._tune(tune, run)) for tune, run in runs)]
+        words += ["--refs", *self.texts(self.plan.data[choice.on])[1:], "--metric", choice.metric, "--out", Own()]
+        return self._add(Step(f"choose {choice.name}", "choose", "choose", words, system=choice.name))
+
     def _tested(self, name: str, test: str) -> None:
         plan = self.plan
-        source = self.texts(plan.data[test])[0]
         if name in plan.systems:
             system = plan.systems[name]
-            self._translate(name, 0, test, source, self._model(system.model), system.options)
+            source = self.texts(plan.data[test])[0]
+            self._translate(name, 0, test, source, self._model(system.model), system.options, test)
             return
-        tune = plan.tune[name]
-        search = {key: value for key, value in tune.options.items() if key in SEARCH_OPTIONS}
+        choice = plan.choices.get(name)
+        tune = plan.tune[choice.among[0] if choice else name]
         for run in range(tune.replications):
-            tuned = self._tune(tune, run)
-            if tune.lists:
-                lists = self._lists(tune.lists, test)
-                words: list[Argument] = [
-                    "rerank",
-                    "--weights",
-                    Made(tuned, weights_in(tune.lists)),
-                    "--nbest",
-                    lists,
-                    "--out",
-                    Own("text"),
-                ]
-                label = f"rerank {name} run{run} {test}"
-                self._add(Step(label, "rerank", "rerank", words, system=name, run=run, test=test))
-            else:
-                self._translate(name, run, test, source, Made(tuned, "model"), search)
+            made = Made(self._choose(choice), f"run{run}/") if choice else Made(self._tune(tune, run))
+            self._run_on(tune, run, test, made, name, test)
+
+    def _run_on(self, tune: Tune, run: int, data: str, made: Made, name: str = "", test: str = "") -> str:
+        """What a tuning run makes of a data set; `made` is its folder."""
+        name = name or tune.name
+        if not tune.lists:
+            source = self.texts(self.plan.data[data])[0]
+            search = {key: value for key, value in tune.options.items() if key in SEARCH_OPTIONS}
+            return self._translate(name, run, data, source, Made(made.step, f"{made.name}model"), search, test)
+        weights = Made(made.step, made.name + weights_in(tune.lists))
+        words: list[Argument] = ["rerank", "--weights", weights, "--nbest", self._lists(tune.lists, data)]
+        words += ["--out", Own("text")]
+        label = f"rerank {name} run{run} {data}"
+        return self._add(Step(label, "rerank", "rerank", words, system=name, run=run, test=test))
 
     def _translate(
-        self, name: str, run: int, test: str, source: Argument, model: Made, options: Mapping[str, Any]
-    ) -> None:
+        self, name: str, run: int, data: str, source: Argument, model: Made, options: Mapping[str, Any], test: str
+    ) -> str:
         words: list[Argument] = ["translate", "--model", model, "--input", source, *self.tokenized]
         words += [*_options(options), "--output", Own("text")]
-        label = f"translate {name} run{run} {test}"
-        self._add(Step(label, "translate", f"translate {test}", words, system=name, run=run, test=test))
+        label = f"translate {name} run{run} {data}"
+        return self._add(Step(label, "translate", f"translate {data}", words, system=name, run=run, test=test))
 
     def _free(self, free: Free) -> str:
         made: list[Made] = []
@@ -366,6 +397,8 @@ class _Builder:
             return [Made(self._tune(tune, run)) for run in range(tune.replications)]
         if name in plan.free:
             return [Made(self._free(plan.free[name]))]
+        if name in plan.choices:
+            return [Made(self._choose(plan.choices[name]))]
         if name in plan.lists:
             return [self._lists(name, test) for test in plan.tests]
         return [Made(f"translate {name} run0 {test}") for test in plan.tests]

@@ -19,7 +19,19 @@ from dragoman.types import F64, Hypotheses, Metric
 from dragoman.verbs.inputs import lines_of, metric_of, references_of
 from dragoman.verbs.judging import signature
 
-__all__ = ["SURE", "Compared", "Judge", "Row", "Tables", "compared", "corrected_by_holm", "holm", "row_of", "tables_of"]
+__all__ = [
+    "SURE",
+    "Choice",
+    "Compared",
+    "Judge",
+    "Row",
+    "Tables",
+    "compared",
+    "corrected_by_holm",
+    "holm",
+    "row_of",
+    "tables_of",
+]
 
 SURE = 0.05
 """Differences with a smaller p are called differences."""
@@ -65,18 +77,45 @@ class Compared:
 
     @property
     def sure(self) -> bool:
-        """Whether p says that there is a difference."""
-        return self.p_value < SURE
+        """Whether p says that there is a difference, corrected for the number of comparisons."""
+        return self.corrected < SURE
+
+    @property
+    def lost(self) -> bool:
+        """Whether p alone says that there is a difference, and the correction does not."""
+        return self.p_value < SURE <= self.corrected
 
     @property
     def outcome(self) -> str:
         """What became of the claim."""
         if self.expect == "level":
-            return "no difference found" if not self.sure else "differs"
+            open_ = "open after correction" if self.lost else "no difference found"
+            return "differs" if self.sure else open_
         wanted = self.better > 0 if self.expect == "above" else self.better < 0
         if not self.sure:
-            return "open: the direction is as claimed" if wanted else "open: the direction is the other one"
+            when = "open after correction" if self.lost else "open"
+            return f"{when}: the direction is as claimed" if wanted else f"{when}: the direction is the other one"
         return "came out" if wanted else "the opposite came out"
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The best of some settings on a development set."""
+
+    name: str
+    on: str
+    metric: str
+    chosen: str
+    means: Mapping[str, float]
+    """Of each setting, over its runs."""
+    deviations: Mapping[str, float | None]
+
+    def __str__(self) -> str:
+        family = self.chosen.partition(":")[2] or self.chosen
+        return (
+            f"{self.name}: chosen on {self.on}: {family} ({self.means[self.chosen]:.2f} {self.metric}, "
+            f"the best of {len(self.means)})"
+        )
 
 
 @dataclass(frozen=True)
@@ -87,11 +126,13 @@ class Tables:
     comparisons: Sequence[Compared]
     statistics: Mapping[tuple[str, str], Mapping[str, F64]] = field(default_factory=dict, repr=False, compare=False)
     """By test and metric, then by system: (runs, sentences, width)."""
+    choices: Sequence[Choice] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """What `tables.json` has."""
         compared = [{**asdict(one), "outcome": one.outcome} for one in self.comparisons]
-        return {"scores": [asdict(row) for row in self.rows], "comparisons": compared}
+        chosen = {"choices": [asdict(one) for one in self.choices]} if self.choices else {}
+        return {"scores": [asdict(row) for row in self.rows], "comparisons": compared, **chosen}
 
     def save(self, path: Path) -> None:
         """Writes the figures."""
@@ -106,6 +147,8 @@ class Tables:
                  str(len(r.scores))] for r in own
             ]  # fmt: skip
             parts += [f"{test}", table(["system", metric, "s.d.", "runs"], cells), f"# {own[0].signature}", ""]
+        if self.choices:
+            parts += [*map(str, self.choices), ""]
         if self.comparisons:
             cells = [
                 [c.test, c.system, c.baseline, f"{c.difference:+.2f}", f"{c.p_value:.4f}", f"{c.corrected:.4f}",
