@@ -32,6 +32,7 @@ __all__ = [
     "PHRASE",
     "REPORT",
     "SYSTEMS",
+    "TOOK",
     "USER",
     "WEIGHTS",
     "Base",
@@ -52,6 +53,8 @@ MANIFEST = "model.toml"
 WEIGHTS = "weights.toml"
 REPORT = "report.json"
 """Time and memory of each step of training, and what it saw; beside the model, not a part of it."""
+TOOK = "took.json"
+"""Time and memory of a tuning run, beside the model, too."""
 USER = "user"
 """The kind of a part that is a feature of a user, in a file of Python."""
 PHRASE = "phrase"
@@ -491,7 +494,7 @@ def _new_name(place: Path, taken: dict[str, Path], files: Mapping[str, Any]) -> 
     raise AssertionError("there are more names than files")
 
 
-_RESERVED = {MANIFEST, WEIGHTS, "config.toml", "trace.jsonl", "checkpoint", "curve.png"}
+_RESERVED = {MANIFEST, WEIGHTS, "config.toml", "trace.jsonl", "checkpoint", "curve.png", TOOK}
 
 
 def _copy(source: Path, target: Path, known: str | None = None) -> None:

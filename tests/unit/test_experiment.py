@@ -18,6 +18,7 @@ from dragoman.demo.corpus import Sizes, write
 from dragoman.errors import InputError
 from dragoman.experiment import Experiment, Plan, read_plan
 from dragoman.experiment.cutting import Part, cut
+from dragoman.experiment.details import tell_details
 from dragoman.experiment.runner import duration
 from dragoman.experiment.tables import Compared, Judge, holm
 from dragoman.files import read_text
@@ -268,6 +269,20 @@ lines = "801-820"
     assert code == 0, err
     found = Experiment.opened(folder / "out")
     assert {row.system for row in found.tables().rows} == {"start", "best"}
+    # The report shows candidates with what each feature adds, as it shows derivations.
+    tell_details(found, found.tables(), pytest.fail)
+    (told,) = (
+        json.loads(path.read_text(encoding="utf-8")) for path in (folder / "out" / "details").glob("rerank*/told.json")
+    )
+    lines = list(read_text(found.steps["rerank best run0 test"].folder / "text"))
+    assert told["system"] == "best" and len(told["sentences"]) == len(lines)
+    for number, one in told["sentences"].items():
+        (phrase,) = one["phrases"]
+        assert phrase["target"] == lines[int(number)] == one["alternatives"][0]["text"]
+        total = sum(one["weights"][name] * value for name, value in phrase["features"].items())
+        assert one["score"] == pytest.approx(total) == one["alternatives"][0]["score"]
+        scores = [other["score"] for other in one["alternatives"]]
+        assert scores == sorted(scores, reverse=True) and len(set(scores)) <= len(scores) <= 5
     joined = found.steps["join tune+dev"].folder
     for side, name in enumerate(("de", "en")):
         wanted = [*read_text(f"tune.{name}"), *read_text(f"dev.{name}")]

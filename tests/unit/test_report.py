@@ -14,9 +14,11 @@ import numpy as np
 import pytest
 
 from dragoman import breakdown, weights
-from dragoman.experiment.tables import Judge
+from dragoman.experiment.tables import Choice, Judge, Row, Tables
 from dragoman.report import Content, Curve, Timed, Translated, of_outputs, of_run, page
+from dragoman.report.content import best_of
 from dragoman.report.gather import counts_in
+from dragoman.report.payload import weights_of
 from dragoman.significance import stratified_randomisation
 from dragoman.types import Weights
 
@@ -256,6 +258,65 @@ def test_curves_have_bars_from_the_prediction_to_the_oracle(browser: Any, tmp_pa
     assert not opened.errors and not opened.requests
 
 
+def test_weights_are_compared_over_the_largest_of_both(browser: Any, tmp_path: Path) -> None:
+    """A weight that is among the largest of one system alone is shown with its value in the other, not with 0."""
+    old = {f"pt:{n}>x": 10.0 + n for n in range(4000)} | {"pt:small>x": 0.5}
+    new = {f"al:{n}>x": 10.0 + n for n in range(4000)} | {"pt:small>x": 9000.0, "pt:10>x": 20.0}
+    shipped = weights_of(Content("x", weights={"old": Weights.of(old), "new": Weights.of(new)}))
+    values = {name: dict(zip(shipped["names"], one["values"], strict=True)) for name, one in shipped["systems"].items()}
+    assert values["old"]["pt:small>x"] == 0.5 and values["new"]["pt:small>x"] == 9000.0
+    assert len(shipped["names"]) == 6000 and shipped["systems"]["old"]["largest"] == 3000
+    assert shipped["systems"]["old"]["sets"] == {"pt": 4001} and shipped["systems"]["new"]["count"] == 4002
+    path = tmp_path / "weights.html"
+    path.write_text(page(Content("x", weights={"old": Weights.of(old), "new": Weights.of(new)})), encoding="utf-8")
+    opened = Opened(browser, path)
+    opened.page.locator("#weights").scroll_into_view_if_needed()
+    opened.page.wait_for_selector("#w-table tbody tr")
+    opened.page.select_option("#w-b", label="new")
+    opened.page.fill("#w-search", "small")
+    opened.page.wait_for_function("() => document.querySelectorAll('#w-table tbody tr').length === 1")
+    shown = opened.page.locator("#w-table tbody tr").inner_text()
+    assert shown.split() == ["pt:small>x", "0.5000", "9000.0000", "-8999.5000"]
+    assert not opened.errors and not opened.requests
+
+
+def test_the_best_held_out_score_of_each_run(tmp_path: Path) -> None:
+    runs = [[{"step": n, "held_out": 20.0 + r + (1.0 if n == r + 1 else 0.0)} for n in range(4)] for r in range(3)]
+    (best,) = best_of([Curve("sampled", runs), Curve("none", [[{"step": 1, "score": 3.0}]])])
+    assert best.scores == [21.0, 22.0, 23.0] and best.epochs == [1, 2, 3]
+    assert best.mean == 22.0 and best.deviation == 1.0
+    assert best_of([Curve("errors", [[{"held_out": 0.5}, {"held_out": 0.4}]])], higher=False)[0].scores == [0.4]
+    html = page(Content("x", curves=[Curve("sampled", runs)]))
+    assert "The best held-out score of each run" in html and "21.00 22.00 23.00" in html
+
+
+def test_what_a_development_set_chose_is_told() -> None:
+    choice = Choice(
+        "best", "dev", "BLEU", "l2:l2=0.1", {"l2:l2=0.1": 20.314, "l2:l2=1": 19.0}, {"l2:l2=0.1": 0.1, "l2:l2=1": None}
+    )
+    html = page(
+        Content("x", tables=Tables([Row("test", "BLEU", "best", 20.0, None, [20.0], "BLEU")], [], choices=[choice]))
+    )
+    assert "best: chosen on dev: l2=0.1 (20.31 BLEU, the best of 2)." in html
+    assert "<b>l2:l2=0.1</b> (chosen)" in html and "19.00" in html
+
+
+def test_the_report_of_a_run_tells_time_memory_and_signature(tmp_path: Path) -> None:
+    signature = "BLEU|case:mixed|eff:no|tok:13a|smooth:exp|len:closest|version:dragoman-0.1.0"
+    (tmp_path / "config.toml").write_text(f'tuner = "mert"\nmetric = "{signature}"\nseed = 3\n', encoding="utf-8")
+    records = [{"step": n, "score": 10.0 + n, "seconds": 2.5 * n} for n in range(1, 4)]
+    (tmp_path / "trace.jsonl").write_text("".join(json.dumps(r) + "\n" for r in records), encoding="utf-8")
+    (tmp_path / "took.json").write_text('{"seconds": 15.0, "peak": 345000000}\n', encoding="utf-8")
+    weights.save(tmp_path / "weights.toml", Weights.of({"LM": 0.5}))
+    found = of_run(tmp_path)
+    assert [(one.name, one.seconds) for one in found.steps] == [
+        ("all of it", 15.0), ("epoch 1", 2.5), ("epoch 2", 5.0), ("epoch 3", 7.5)
+    ]  # fmt: skip
+    html = page(found)
+    assert f"{signature}|seed:3|tuner:mert" in html and "345" in html
+    assert "can be copied" not in html  # there is no command
+
+
 def test_a_tuning_run_fits_a_narrow_screen(browser: Any, tmp_path: Path) -> None:
     run = tmp_path / "run"
     run.mkdir()
@@ -278,7 +339,7 @@ def test_a_tuning_run_fits_a_narrow_screen(browser: Any, tmp_path: Path) -> None
 def test_many_findings_unfold(texts: dict[str, Any]) -> None:
     old, new = texts["systems"].values()
     systems = {"old": old} | {f"new {n}": new for n in range(12)}
-    content = of_outputs(systems, [[line] for line in texts["reference"]], ["bleu:tokenize=none"], samples=50)
+    content = of_outputs(systems, [[line] for line in texts["reference"]], ["bleu:tokenize=none"], samples=1000)
     html = page(content)
     assert "On test, new 0 has the best BLEU of 13 systems" in html
     first, _, more = html.partition("<summary>3 more findings</summary>")

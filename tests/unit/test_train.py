@@ -354,7 +354,7 @@ def test_memory_is_counted_in_bytes_where_the_system_does(monkeypatch: pytest.Mo
     monkeypatch.setattr(Path, "read_text", lambda *_a, **_k: "no such line")
     for platform, unit in (("linux", 1024), ("darwin", 1)):
         monkeypatch.setattr(sys, "platform", platform)
-        assert steps._peak() == unit * used.ru_maxrss
+        assert steps.peak() == unit * used.ru_maxrss
 
 
 def odd() -> list[tuple[str, str]]:

@@ -6,13 +6,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from dragoman.experiment.tables import SURE, Compared, Tables
+import numpy as np
+
+from dragoman.experiment.tables import Compared, Tables
 from dragoman.types import Weights
 
-__all__ = ["Content", "Curve", "Timed", "Translated", "findings"]
+__all__ = ["Best", "Content", "Curve", "Timed", "Translated", "best_of", "findings"]
 
 TOP = 3000
-"""Weights of a system that a report carries: the largest ones, whatever their sign."""
+"""Weights of a system that a report carries: the largest ones, whatever their sign, and those of other systems."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,45 @@ class Curve:
 
     system: str
     runs: Sequence[Sequence[Mapping[str, float]]]
+
+
+@dataclass(frozen=True)
+class Best:
+    """The best held-out scores of a system's runs."""
+
+    system: str
+    scores: Sequence[float]
+    """Of each run, its best epoch, the start among them."""
+    epochs: Sequence[int]
+    """Which epoch that was."""
+
+    @property
+    def mean(self) -> float:
+        """Over runs."""
+        return float(np.mean(self.scores))
+
+    @property
+    def deviation(self) -> float | None:
+        """Over runs; None for a single one."""
+        return float(np.std(self.scores, ddof=1)) if len(self.scores) > 1 else None
+
+
+def best_of(curves: Sequence[Curve], higher: bool = True) -> list[Best]:
+    """The best held-out score of each run of each system that has a held-out text."""
+    made = []
+    for curve in curves:
+        scores, epochs = [], []
+        for run in curve.runs:
+            known = [
+                (record["held_out"], int(record.get("step", n))) for n, record in enumerate(run) if "held_out" in record
+            ]
+            if known:
+                score, epoch = max(known, key=lambda one: (one[0] if higher else -one[0], -one[1]))
+                scores.append(score)
+                epochs.append(epoch)
+        if scores:
+            made.append(Best(curve.system, scores, epochs))
+    return made
 
 
 @dataclass(frozen=True)
@@ -77,7 +118,7 @@ class Content:
 
 def findings(tables: Tables) -> list[str]:
     """What was found, in sentences with numbers."""
-    return [*_best(tables), *(_sentence(one) for one in tables.comparisons)]
+    return [*_best(tables), *(f"{one}." for one in tables.choices), *(_sentence(one) for one in tables.comparisons)]
 
 
 def _best(tables: Tables) -> list[str]:
@@ -99,8 +140,10 @@ def _sentence(one: Compared) -> str:
         f"{one.score:.2f} against {one.baseline_score:.2f} {one.metric}, {one.difference:+.2f}, p = {one.p_value:.4f}"
         f" ({one.corrected:.4f} after Holm's correction; {runs})"
     )
-    if not one.sure:
+    if not one.sure and not one.lost:
         return f"On {one.test}, {one.system} cannot be told from {one.baseline}: {figures}."
     word = "better" if one.better > 0 else "worse"
-    kept = "" if one.corrected < SURE else " The correction for the number of comparisons leaves this open."
-    return f"On {one.test}, {one.system} is {word} than {one.baseline}: {figures}.{kept}"
+    if one.lost:
+        claim = f"On {one.test}, {one.system} may be {word} than {one.baseline}"
+        return f"{claim}; the correction for the number of comparisons leaves it open: {figures}."
+    return f"On {one.test}, {one.system} is {word} than {one.baseline}: {figures}."

@@ -17,6 +17,7 @@ from dragoman.experiment.steps import weights_in
 from dragoman.experiment.tables import Compared, Judge, Tables, compared, corrected_by_holm, row_of
 from dragoman.files import read_text
 from dragoman.glossary import Glossary
+from dragoman.model import TOOK
 from dragoman.report.content import Content, Curve, Timed, Translated
 from dragoman.verbs.inputs import lines_of, references_of
 
@@ -126,11 +127,31 @@ def of_run(folder: Path) -> Content:
             )
     sentences.append(f"{int(np.count_nonzero(kept.values)):,} weights are not zero.")
     shown = {key: value for key, value in config.items() if not isinstance(value, (dict, list))}
+    signatures = [f"{config['metric']}|seed:{config.get('seed', 0)}|tuner:{config['tuner']}"]
     about = ", ".join(f"{key} {value}" for key, value in shown.items() if key in {"tuner", "metric", "seed", "epochs"})
     return Content(
         f"Tuning run {folder.name}", about, curves=[Curve(folder.name, records)], weights={folder.name: kept},
-        sentences=sentences, plan=(several[0] / "config.toml").read_text(encoding="utf-8"),
+        sentences=sentences, steps=_epochs(several, records), signatures=signatures, metric=_bleu_of(config),
+        plan=(several[0] / "config.toml").read_text(encoding="utf-8"),
     )  # fmt: skip
+
+
+def _epochs(runs: Sequence[Path], records: Sequence[Sequence[Mapping[str, float]]]) -> list[Timed]:
+    """The time of each epoch of tuning runs, and time and memory of each run, where it has noted them."""
+    made = []
+    for folder, record in zip(runs, records, strict=True):
+        mark = f"{folder.name}, " if len(runs) > 1 else ""
+        took = json.loads((folder / TOOK).read_text(encoding="utf-8")) if (folder / TOOK).exists() else {}
+        if took:
+            made.append(Timed(f"{mark}all of it", "", took["seconds"], None, took["peak"]))
+        made += [Timed(f"{mark}epoch {r['step']}", "", r["seconds"]) for r in record if "seconds" in r]
+    return made
+
+
+def _bleu_of(config: Mapping[str, Any]) -> str:
+    """A metric with the direction of a run's scores: its own name, where that can be made anew."""
+    name = str(config["metric"]).partition("|")[0].lower()
+    return name if name in {"bleu", "chrf", "ter", "wer"} else "bleu"
 
 
 def _trace(path: Path) -> list[dict[str, float]]:

@@ -9,8 +9,9 @@ from typing import Any
 from dragoman._core import VERSION
 from dragoman.errors import OptionError
 from dragoman.experiment.tables import SURE, Compared, Tables
-from dragoman.report.content import Content, findings
+from dragoman.report.content import Content, best_of, findings
 from dragoman.report.payload import compressed, data_of, details_of, dumped, weights_of
+from dragoman.verbs.inputs import metric_of
 
 __all__ = ["check_ready", "page", "ready"]
 
@@ -45,6 +46,7 @@ def page(content: Content) -> str:
         findings=[*content.sentences, *findings(content.tables)],
         shown=_SHOWN,
         groups=_groups(content.tables),
+        bests=best_of(content.curves, metric_of(content.metric).higher_is_better),
         sure=SURE,
         corrected=sum(c.corrected < SURE for c in content.tables.comparisons),
         style=folder.joinpath("page.css").read_text(encoding="utf-8"),

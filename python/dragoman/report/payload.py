@@ -12,7 +12,7 @@ import numpy as np
 
 from dragoman.metrics import Bleu
 from dragoman.report.content import TOP, Content, Curve, Translated
-from dragoman.types import Hypotheses, Texts, Weights
+from dragoman.types import Hypotheses, Texts
 from dragoman.verbs.inputs import metric_of
 
 __all__ = ["compressed", "data_of", "details_of", "dumped", "weights_of"]
@@ -43,8 +43,23 @@ def details_of(content: Content) -> list[dict[str, Any]]:
 
 
 def weights_of(content: Content) -> dict[str, Any]:
-    """Weights of each system."""
-    return {name: _weights(found) for name, found in content.weights.items()}
+    """Weights of each system: the largest of each, and those of all others by the same names."""
+    live = {
+        system: {name: value for name, value in found.to_dict().items() if value != 0}
+        for system, found in content.weights.items()
+    }
+    shown = {system: sorted(own, key=lambda name: -abs(own[name]))[:TOP] for system, own in live.items()}
+    names = list(dict.fromkeys(name for own in shown.values() for name in own))
+    systems = {
+        system: {
+            "count": len(own),
+            "sets": _sets(own),
+            "largest": len(shown[system]),
+            "values": [float(f"{own[name]:.4g}") if name in own else 0 for name in names],
+        }
+        for system, own in live.items()
+    }
+    return {"names": names, "systems": systems}
 
 
 def _test(test: Translated, spec: str) -> dict[str, Any]:
@@ -94,16 +109,13 @@ def _curve(curve: Curve) -> dict[str, Any]:
     return {"system": curve.system, "runs": runs}
 
 
-def _weights(found: Weights) -> dict[str, Any]:
-    """The largest weights, and how many there are by set."""
-    values = found.to_dict()
-    live = {name: value for name, value in values.items() if value != 0}
-    top = sorted(live, key=lambda name: -abs(live[name]))[:TOP]
+def _sets(live: Mapping[str, float]) -> dict[str, int]:
+    """How many weights there are by set."""
     sets: dict[str, int] = {}
     for name in live:
         key = name.partition(":")[0] if ":" in name else "dense"
         sets[key] = sets.get(key, 0) + 1
-    return {"count": len(live), "sets": sets, "top": [[name, round(live[name], 5)] for name in top]}
+    return sets
 
 
 def _details(found: Mapping[int, Mapping[str, Any]]) -> dict[str, Any]:

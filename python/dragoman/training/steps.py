@@ -23,7 +23,7 @@ from typing import IO, Any
 from dragoman.errors import InputError
 from dragoman.files import write_bytes
 
-__all__ = ["Made", "Step", "Workshop"]
+__all__ = ["Made", "Step", "Workshop", "peak"]
 
 _WORK, _STATE, _LOCK = ".train", "state.json", "lock"
 
@@ -135,10 +135,10 @@ class Workshop:
         if known is not None and all(self._there(file) for file in known["files"]):
             self.steps.append(Step(**{**known, "reused": True}))
             return
-        start, before = time.perf_counter(), _cpu()
-        _forget_peak()
+        start, before = time.perf_counter(), cpu()
+        forget_peak()
         files, report = make()
-        made = Step(name, time.perf_counter() - start, _cpu() - before, _peak(), report, files)
+        made = Step(name, time.perf_counter() - start, cpu() - before, peak(), report, files)
         self.steps.append(made)
         self._state["steps"][name] = asdict(made)
         self._note()
@@ -174,18 +174,20 @@ class Workshop:
             self._lock.close()
 
 
-def _cpu() -> float:
+def cpu() -> float:
+    """Seconds of all cores that this process and its children have worked."""
     used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     return sum(each.ru_utime + each.ru_stime for each in used)
 
 
-def _forget_peak() -> None:
+def forget_peak() -> None:
     """Lets Linux count the peak of memory anew; elsewhere the peak is that of the whole run."""
     with suppress(OSError):
         Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
 
 
-def _peak() -> int:
+def peak() -> int:
+    """Bytes of memory at most."""
     try:
         status = Path("/proc/self/status").read_text(encoding="ascii")
         return 1024 * int(status.split("VmHWM:")[1].split()[0])

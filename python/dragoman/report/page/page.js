@@ -188,7 +188,7 @@ const gaps = (text) => text.split(/(\[X,[12]\])/).map((part) => /^\[X,/.test(par
 function derivation(name, told) {
   const rows = told.phrases.map((p) => el("tr", {}, el("td", { style: `padding-left:${0.5 + p.depth}rem` }, ...gaps(p.source)), el("td", {}, ...gaps(p.target || "∅")), el("td", { class: "adds" }, Object.entries(p.adds).sort((x, y) => Math.abs(y[1]) - Math.abs(x[1])).slice(0, 12).map(([f, v]) => `${f} ${v > 0 ? "+" : ""}${v}`).join("  "))));
   const more = told.nbest.map(([text, value]) => el("tr", {}, el("td", { colspan: "2" }, text), el("td", { class: "adds" }, String(value))));
-  return el("details", { class: "derivation" }, el("summary", {}, `${name}: derivation (score ${told.score}) and other candidates`), el("div", { class: "scroll" }, el("table", {}, el("tbody", {}, ...rows, ...more))));
+  return el("details", { class: "derivation" }, el("summary", {}, `${name}, its first run: derivation (score ${told.score}) and other candidates`), el("div", { class: "scroll" }, el("table", {}, el("tbody", {}, ...rows, ...more))));
 }
 function sentences() {
   const t = T(), a = runsOf(t, view.a)[0], b = runsOf(t, view.b)[0], order = $("s-order").value, wins = $("s-wins").value, details = $("s-details").checked;
@@ -245,11 +245,10 @@ function curves() {
 // -- weights
 const weight = (x) => (Math.abs(x) < 1e5 ? x.toFixed(4) : x.toExponential(3));
 function weights() {
-  const names = Object.keys(D.weights), a = D.weights[names[+$("w-a").value]], b = $("w-b").value === "" ? null : D.weights[names[+$("w-b").value]];
-  const set = $("w-set").value, wanted = $("w-search").value.trim().toLowerCase(), other = new Map(b ? b.top : []), own = new Map(a.top);
-  const all = [...new Set([...own.keys(), ...other.keys()])];
+  const systems = D.weights.systems, names = Object.keys(systems), a = systems[names[+$("w-a").value]], b = $("w-b").value === "" ? null : systems[names[+$("w-b").value]];
+  const set = $("w-set").value, wanted = $("w-search").value.trim().toLowerCase();
   const kindOf = (name) => name.includes(":") ? name.split(":")[0] : "dense";
-  let rows = all.filter((n) => (!set || kindOf(n) === set) && n.toLowerCase().includes(wanted)).map((n) => ({ n, x: own.get(n) || 0, y: other.get(n) || 0 }));
+  let rows = D.weights.names.map((n, k) => ({ n, x: a.values[k], y: b ? b.values[k] : 0 })).filter((r) => (r.x || r.y) && (!set || kindOf(r.n) === set) && r.n.toLowerCase().includes(wanted));
   const by = weights.by || (b ? "change" : "size"), value = { name: (r) => r.n, first: (r) => -r.x, second: (r) => -r.y, size: (r) => -Math.abs(r.x), change: (r) => -Math.abs(r.x - r.y) }[by];
   rows.sort((p, q) => (value(p) < value(q) ? -1 : value(p) > value(q) ? 1 : 0));
   const size = 25, pages = Math.max(1, Math.ceil(rows.length / size));
@@ -258,11 +257,11 @@ function weights() {
   const head = [["name", "name"], [names[+$("w-a").value], "first"], ["", "size"], ...(b ? [[names[+$("w-b").value], "second"], ["change", "change"]] : [])];
   const cells = (r) => [el("td", { class: "name" }, decodeURIComponent(r.n.replace(/%(?![0-9A-Fa-f]{2})/g, "%25"))), el("td", {}, weight(r.x)), el("td", { class: "name" }, el("span", { class: r.x < 0 ? "bar minus" : "bar", style: `width:${(Math.abs(r.x) / largest) * 80}px` })), ...(b ? [el("td", {}, weight(r.y)), el("td", {}, weight(r.x - r.y))] : [])];
   $("w-table").replaceChildren(el("thead", {}, el("tr", {}, ...head.map(([title, k]) => { const th = el("th", {}, title); th.style.cursor = "pointer"; th.onclick = () => { weights.by = k; weights(); }; return th; }))), el("tbody", {}, ...rows.slice(view.wpage * size, view.wpage * size + size).map((r) => el("tr", {}, ...cells(r)))));
-  $("w-note").textContent = `${a.count.toLocaleString("en")} weights are not zero (${Object.entries(a.sets).map(([k, v]) => `${k} ${v.toLocaleString("en")}`).join(", ")}); the ${a.top.length.toLocaleString("en")} largest are here.`;
+  $("w-note").textContent = `${a.count.toLocaleString("en")} weights are not zero (${Object.entries(a.sets).map(([k, v]) => `${k} ${v.toLocaleString("en")}`).join(", ")}); the ${a.largest.toLocaleString("en")} largest are here, and those that are among the largest of another system.`;
   $("w-where").textContent = `${rows.length} weights, page ${view.wpage + 1} of ${pages}`;
   $("w-back").disabled = view.wpage === 0; $("w-next").disabled = view.wpage + 1 >= pages;
 }
-function weightSets() { const a = D.weights[Object.keys(D.weights)[+$("w-a").value]]; $("w-set").replaceChildren(el("option", { value: "" }, "all"), ...Object.keys(a.sets).map((k) => el("option", { value: k }, k))); }
+function weightSets() { const a = Object.values(D.weights.systems)[+$("w-a").value]; $("w-set").replaceChildren(el("option", { value: "" }, "all"), ...Object.keys(a.sets).map((k) => el("option", { value: k }, k))); }
 
 // -- tables that sort
 function sortable(table) {
@@ -311,7 +310,7 @@ async function begin() {
   }
   if ($("weights")) seen("weights", async () => {
     D.weights = JSON.parse(await unpacked("data-weights"));
-    const names = Object.keys(D.weights);
+    const names = Object.keys(D.weights.systems);
     options($("w-a"), names, 0);
     $("w-b").append(...names.map((n, k) => el("option", { value: String(k) }, n)));
     weightSets();

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import tempfile
@@ -13,8 +14,9 @@ from typing import Any
 
 from dragoman import curves, registry
 from dragoman.errors import InputError
-from dragoman.files import write_text
-from dragoman.model import MANIFEST, USER, derive
+from dragoman.files import write_bytes, write_text
+from dragoman.model import MANIFEST, TOOK, USER, derive
+from dragoman.training.steps import peak
 from dragoman.tuning import Problem, RunDir, Tuned, Tuner, replicate, sweep
 from dragoman.verbs.tuning.asked import TuneOptions, Watcher
 from dragoman.verbs.tuning.modelled import Modelled, kept, search_settings
@@ -163,6 +165,9 @@ class Job:
             self.watch.warning(warning)
         if place.folder is not None and self.modelled is not None:
             curves.save(found.trace, place.folder / "curve.png", self.problem.metric.name)
+            seconds = sum(float(record.get("seconds", 0.0)) for record in found.trace)
+            took = {"seconds": round(seconds, 3), "peak": peak()}
+            write_bytes(place.folder / TOOK, (json.dumps(took) + "\n").encode())
             if found.held_out_texts is not None:
                 write_text(place.folder / "held-out.txt", self.modelled.readable(found.held_out_texts))
 
