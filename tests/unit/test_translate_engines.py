@@ -8,14 +8,16 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from tests import tiny
 
+from dragoman.cli.shards import Setup, lines_of_a_shard, translate_shards
 from dragoman.cli.unfinished import Kept, Unfinished
-from dragoman.engine import Ray
+from dragoman.decoder import Decoder
+from dragoman.engine import Ray, Threads
 
 Cli = Callable[..., tuple[int, str, str]]
 
@@ -112,6 +114,33 @@ def test_a_worker_is_killed_on_the_way(
     monkeypatch.setattr(Unfinished, "add", and_kills)
     assert cli(*command(model, text, out, "--engine", "ray"))[0] == 0
     assert killed and out.read_bytes() == want.read_bytes()
+
+
+def test_lines_are_read_a_fixed_number_ahead(model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that memory does not grow with the text."""
+    text, out = long_text(tmp_path, 5000), tmp_path / "out"
+    setup = Setup(Decoder(model), None, False, False, 1, False, None, None, False, False, str(text))
+    read, written, most, whole = 0, 0, 0, Unfinished.add
+
+    def lines() -> Iterator[tuple[str, None]]:
+        nonlocal read, most
+        for line in text.read_text().splitlines():
+            read += 1
+            most = max(most, read - written)
+            yield line, None
+
+    def counted(self: Unfinished, kept: Kept) -> None:
+        nonlocal written
+        written += 1
+        whole(self, kept)
+
+    monkeypatch.setattr(Unfinished, "add", counted)
+    with Unfinished(out, [], []) as kept:
+        kept.begin()
+        translate_shards(Threads(2), setup, lines(), 0, kept)
+    size = lines_of_a_shard(5000, 2)
+    assert size == 128 and lines_of_a_shard(100, 40) == 1 and lines_of_a_shard(3000, 40) == 9
+    assert (written, most) == (5000, (3 * 2 + 1) * size), "those ahead, and the one that is asked for"
 
 
 @pytest.mark.long
