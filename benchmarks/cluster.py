@@ -23,7 +23,8 @@ from typing import Any
 import numpy as np
 
 from _multi30k import model_of, options, read
-from dragoman.cli.shards import Setup, _shards, _Translate
+from dragoman.cli.sentences import paired, requests
+from dragoman.cli.shards import Setup, _Translate, lines_of_a_shard, shards
 from dragoman.decoder import Decoder, DecoderSource
 from dragoman.engine import Engine, EngineBase, Ray, Serial, Shared, Threads
 from dragoman.metrics import Bleu
@@ -75,12 +76,15 @@ def translation(model: Path, lines: Sequence[str], engines: dict[str, Engine], r
     runs: dict[str, Callable[[], None]] = {}
 
     def by_threads() -> None:
-        for _ in decoder.stream(iter(lines)):
-            pass
+        asker, writer = setup.asker, setup.own_writer
+        asked = requests(asker, setup.source, ((line, None) for line in lines))
+        for request, found in paired(asked, lambda items: decoder.stream(items, 1, features=False)):
+            writer.kept(request, found)
 
     def by_ray(engine: Engine, work: _Translate, part: Sequence[str]) -> None:
         asked = [(line, None) for line in part]
-        for _ in engine.stream(work, _shards(asked, 0), 3 * engine.workers):
+        size = lines_of_a_shard(len(asked), engine.workers)
+        for _ in engine.stream(work, shards(asked, 0, size), 3 * engine.workers):
             pass
 
     for name, engine in engines.items():

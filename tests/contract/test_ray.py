@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
+import subprocess
+import sys
 import time
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -15,7 +18,7 @@ from tests import tiny
 from tests.unit.test_train import content, sentences, write
 
 from dragoman.decoder import Decoder
-from dragoman.engine import Engine, Ray, Shared, engine_of
+from dragoman.engine import Engine, Ray, Shared, crew, engine_of, wire
 from dragoman.engine.cluster import Cluster, Node, _refused
 from dragoman.engine.crew import Crew, Limits, _shares
 from dragoman.errors import EngineError, OptionError
@@ -89,6 +92,26 @@ def test_versions_that_do_not_fit() -> None:
     )
     assert "RAY_AUTH_TOKEN" in str(_refused("a:1", RuntimeError("InvalidAuthToken: Authentication token is missing")))
     assert "must be one of its nodes" in str(_refused("a:1", RuntimeError("no raylet here\nat all")))
+
+
+STRANGER = """
+import sys
+from dragoman.engine import Ray
+from dragoman.errors import EngineError
+try:
+    with Ray(sys.argv[1]):
+        print("let in")
+except EngineError as error:
+    print(error)
+"""
+
+
+def test_a_wrong_token_is_refused(two_nodes: Ray) -> None:
+    told = subprocess.run(
+        [sys.executable, "-c", STRANGER, str(two_nodes.address)], env={**os.environ, "RAY_AUTH_TOKEN": "1" * 64},
+        capture_output=True, text=True, check=True,
+    ).stdout  # fmt: skip
+    assert "refuses this process: give it the cluster's token in RAY_AUTH_TOKEN" in told and told.count("\n") == 1
 
 
 def test_too_little_memory(two_nodes: Ray) -> None:
@@ -176,6 +199,53 @@ def test_what_is_shared_travels_with_tasks_alone(two_nodes: Ray) -> None:
         pickle.dumps(shared)
     nested = two_nodes.share({"inside": shared})
     assert two_nodes.map(Inside(nested), [0, 1]) == [1, 2]
+
+
+def test_what_a_worker_lacks() -> None:
+    """Everything that a value needs, but nothing twice, and nothing that is behind what it knows."""
+    base = wire.Put(("base", None), (b"b", []), 0)
+    first = wire.Put(("first", None), (b"1", [base]), 1)
+    second = wire.Put(("second", None), (b"2", [first, base]), 2)
+    large = wire.Put(("large", "reference"), (b"", [second]), 3)
+    assert {put.key for put in wire.missing([large, second], set())} == {"base", "first", "second", "large"}
+    assert {put.key for put in wire.missing([large], {"first", "base"})} == {"second", "large"}
+    assert wire.missing([second], {"second"}) == []
+    assert wire.brought([large, first]) == [("first", b"1", [("base", None)])]
+
+
+class Holds:
+    """Reads a shared value, and says which small ones its process keeps."""
+
+    def __init__(self, shared: Shared[Any] | None) -> None:
+        self.shared = shared
+
+    def __call__(self, _task: int) -> tuple[Any, set[str]]:
+        return self.shared.value if self.shared else None, set(wire._BROUGHT)
+
+
+def test_small_values_go_with_tasks_and_are_forgotten(two_nodes: Ray) -> None:
+    small: Any = two_nodes.share("small")
+    large: Any = two_nodes.share(b"x" * 100_000)
+    assert small.ref is None and large.ref is not None
+    key = small.key
+    assert all(value == "small" and key in kept for value, kept in two_nodes.map(Holds(small), range(8)))
+    assert all(len(value) == 100_000 and large.key not in kept for value, kept in two_nodes.map(Holds(large), range(8)))
+    del small
+    two_nodes._crew._works.clear()  # the last calls' work is kept, and what it needs
+    gc.collect()
+    two_nodes.map(Holds(None), range(8))
+    assert not any(key in kept for _, kept in two_nodes.map(Holds(None), range(8)))
+
+
+@pytest.mark.parametrize(("short", "most"), [(10.0, 2), (0.0, 1)])
+def test_a_short_task_waits_at_its_worker(
+    two_nodes: Ray, monkeypatch: pytest.MonkeyPatch, short: float, most: int
+) -> None:
+    """So that the way there and back costs nothing; a long one would wait while another worker is free."""
+    monkeypatch.setattr(crew, "_SHORT", short)
+    results = two_nodes.stream(where, [AtHome(0)] * 20, 9)
+    seen = [max(len(hand.flights) for hand in two_nodes._crew._hands) for _ in results]
+    assert max(seen[4:12]) == most
 
 
 class Inside:

@@ -20,7 +20,7 @@ import pytest
 from tests import clusters, tiny
 from tests.unit.test_engines_everywhere import problem
 
-from dragoman.engine import Ray, Serial
+from dragoman.engine import Ray, Serial, crew
 from dragoman.tuning import Online, tune
 from dragoman.weights import load as load_weights
 
@@ -132,6 +132,23 @@ def with_deadline(engine: Ray, monkeypatch: pytest.MonkeyPatch) -> None:
     from dataclasses import replace
 
     monkeypatch.setattr(engine._crew, "limits", replace(engine._crew.limits, deadline=DEADLINE))
+
+
+def test_a_worker_that_is_stopped_with_its_first_task(engine: Ray, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No task has told how long one takes: the worker gives no sign of life."""
+    monkeypatch.setattr(crew, "_LOOK", 0.2)
+    monkeypatch.setattr(crew, "_SILENT", 1.0)
+    engine.map(slow, range(2))  # the thread that looks learns of it
+    assert engine._crew.limits.deadline == 0.0
+    began = time.monotonic()
+    with meanwhile(ended(engine, signal.SIGSTOP, random.Random(5)), 0.1):
+        assert engine.map(patient, range(4)) == list(range(4))
+    assert time.monotonic() - began < 55, "before the least deadline of a task, a minute"
+
+
+def patient(task: int) -> int:
+    time.sleep(0.3)
+    return task
 
 
 def test_an_object_store_that_is_full(model: Path, engine: Ray) -> None:

@@ -104,6 +104,7 @@ def refused(folder: Path, text: str) -> str:
         ('base = "dense"', 'base = "rich"', 39, "a cycle: rich -> rich"),
         ('tuner = "kbmira"', 'tuner = "kbmirra"', 32, "did you mean kbmira?"),
         ('tuner = "kbmira"', 'tuner = "kbmira"\nstart = "dense"', 28, "a cycle: dense -> dense"),
+        ('tuner = "kbmira"', 'tuner = "lattice-mira"\nmetric = "chrf"', 32, "a metric with the capability `linear`"),
         ("epochs = 2", "epochs = 0", 33, "epochs must be"),
         ('features = "pt,al"', 'features = "pt,all"', 41, "all"),
         ('features = "pt,al"', 'features = "pb:tags=english"', 41, "no such file: "),

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from tests import tiny
 
+from dragoman.cli.shards import Setup, lines_of_a_shard, translate_shards
 from dragoman.cli.unfinished import Kept, Unfinished
-from dragoman.engine import Ray
+from dragoman.decoder import Decoder
+from dragoman.engine import Ray, Threads
 
 Cli = Callable[..., tuple[int, str, str]]
 
@@ -80,6 +88,79 @@ def test_goes_on_after_the_last_line_that_was_kept(
     monkeypatch.setattr(Unfinished, "add", whole)
     code, _, err = cli(*command(model, text, out, "--engine", "processes", "--threads", "2"))
     assert code == 0 and "going on after line 40" in err
+    assert out.read_bytes() == want.read_bytes()
+
+
+def long_text(folder: Path, lines: int) -> Path:
+    file = folder / "long"
+    file.write_text("\n".join(tiny.lines(lines)) + "\n")
+    return file
+
+
+def test_a_worker_is_killed_on_the_way(
+    cli: Cli, model: Path, tmp_path: Path, two_nodes: Ray, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text, want, out = long_text(tmp_path, 3000), tmp_path / "want", tmp_path / "out"
+    assert cli(*command(model, text, want))[0] == 0
+    monkeypatch.setattr("dragoman.cli.translate.engine_of", lambda _threads, _name: two_nodes)
+    whole, killed = Unfinished.add, list[int]()
+
+    def and_kills(self: Unfinished, kept: Kept) -> None:
+        if not killed:
+            killed.append(next(hand.pid for hand in two_nodes._crew._hands if hand.pid))
+            os.kill(killed[0], signal.SIGKILL)
+        whole(self, kept)
+
+    monkeypatch.setattr(Unfinished, "add", and_kills)
+    assert cli(*command(model, text, out, "--engine", "ray"))[0] == 0
+    assert killed and out.read_bytes() == want.read_bytes()
+
+
+def test_lines_are_read_a_fixed_number_ahead(model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that memory does not grow with the text."""
+    text, out = long_text(tmp_path, 5000), tmp_path / "out"
+    setup = Setup(Decoder(model), None, False, False, 1, False, None, None, False, False, str(text))
+    read, written, most, whole = 0, 0, 0, Unfinished.add
+
+    def lines() -> Iterator[tuple[str, None]]:
+        nonlocal read, most
+        for line in text.read_text().splitlines():
+            read += 1
+            most = max(most, read - written)
+            yield line, None
+
+    def counted(self: Unfinished, kept: Kept) -> None:
+        nonlocal written
+        written += 1
+        whole(self, kept)
+
+    monkeypatch.setattr(Unfinished, "add", counted)
+    with Unfinished(out, [], []) as kept:
+        kept.begin()
+        translate_shards(Threads(2), setup, lines(), 0, kept)
+    size = lines_of_a_shard(5000, 2)
+    assert size == 128 and lines_of_a_shard(100, 40) == 1 and lines_of_a_shard(3000, 40) == 9
+    assert (written, most) == (5000, (3 * 2 + 1) * size), "those ahead, and the one that is asked for"
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(5))
+def test_the_command_is_killed_on_the_way(cli: Cli, model: Path, tmp_path: Path, seed: int) -> None:
+    """At a random line; the same command goes on there, and writes what it would have written."""
+    count = 20_000
+    text, want, out = long_text(tmp_path, count), tmp_path / "want", tmp_path / "out"
+    assert cli(*command(model, text, want))[0] == 0
+    words = [str(word) for word in command(model, text, out, "--engine", "ray:store=80M", "--threads", "2")]
+    at = random.Random(seed).randrange(100, count - 5000)
+    kept = out.with_name(f".{out.name}.unfinished")
+    first = subprocess.Popen([sys.executable, "-m", "dragoman", *words])
+    while first.poll() is None and (not kept.exists() or kept.read_bytes().count(b"\n") < at):
+        time.sleep(0.01)
+    first.kill()
+    first.wait()
+    assert not out.exists() and kept.exists()
+    second = subprocess.run([sys.executable, "-m", "dragoman", *words], capture_output=True, text=True, check=True)
+    assert "going on after line" in second.stderr
     assert out.read_bytes() == want.read_bytes()
 
 

@@ -25,12 +25,14 @@ from dragoman.files import count_lines
 from dragoman.glossary import Glossary
 from dragoman.request import Asker, asker
 
-__all__ = ["Setup", "translate_shards"]
+__all__ = ["Setup", "lines_of_a_shard", "shards", "translate_shards"]
 
-_LINES = 32
-"""Of a shard: a second or so of work, against a millisecond for its way there and back."""
+_MOST_LINES = 128
+"""Of a shard: the way there and back costs some milliseconds of a core, and the search of a line about as much."""
 _AHEAD = 3
 """Shards for each worker that wait, or wait to be written: a slow one keeps nobody idle."""
+_LEAST_SHARDS = 8
+"""For each worker, where the text is short: the last ones end at nearly the same time."""
 
 Line = tuple[str, Constraints | None]
 Shard = tuple[int, list[Line]]
@@ -98,17 +100,23 @@ def translate_shards(engine: Engine, setup: Setup, lines: Iterable[Line], done: 
     messages.resuming = "the same command goes on after the last line that was translated"
     total = count_lines(Path(setup.source))
     with engine, bar("sentences") as move:
-        work = _Translate(engine.share(setup))
-        for number, shard in enumerate(engine.stream(work, _shards(lines, done), _AHEAD * engine.workers)):
+        work, size = _Translate(engine.share(setup)), lines_of_a_shard(total - done, engine.workers)
+        for number, shard in enumerate(engine.stream(work, shards(lines, done, size), _AHEAD * engine.workers)):
             for each in shard:
                 kept.add(each)
-            move(min(done + (number + 1) * _LINES, total), total)
+            move(min(done + (number + 1) * size, total), total)
 
 
-def _shards(lines: Iterable[Line], done: int) -> Iterator[Shard]:
+def lines_of_a_shard(left: int, workers: int) -> int:
+    """How many lines go out together. The translations do not depend on it."""
+    return max(1, min(_MOST_LINES, left // (_LEAST_SHARDS * workers)))
+
+
+def shards(lines: Iterable[Line], done: int, size: int) -> Iterator[Shard]:
+    """The lines that are not done, so many at a time."""
     left = islice(lines, done, None)
-    for first in count(done + 1, _LINES):
-        shard = list(islice(left, _LINES))
+    for first in count(done + 1, size):
+        shard = list(islice(left, size))
         if not shard:
             return
         yield first, shard

@@ -132,9 +132,9 @@ class Cluster:
 
 
 def _refused(address: str, error: Exception) -> EngineError:
-    text = str(error)
+    text = f"{error} {error.__cause__ or ''}"  # that a token is wrong, Ray says in the cause alone
     if "ersion mismatch" in text:
-        told = " ".join(text.split())
+        told = " ".join(str(error).split())
         return EngineError(f"the Ray cluster {address} has other versions than this process: {told}")
     if "uthenticat" in text or "token" in text.lower():
         return EngineError(

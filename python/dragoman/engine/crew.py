@@ -12,6 +12,7 @@ import signal
 import sys
 import threading
 import time
+import weakref
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, Future
@@ -23,7 +24,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from dragoman._core import VERSION, set_threads
+from dragoman._core import VERSION, lm_copies, set_threads
 from dragoman.engine import travel, wire
 from dragoman.engine.cluster import Cluster, Node
 from dragoman.errors import EngineError
@@ -37,7 +38,13 @@ _LOOK = 5.0
 _PATIENCE = 300.0
 """Seconds without any worker, or for a worker to begin: on a busy machine that takes a minute."""
 _SLOW, _USUAL = 60.0, 20.0
-"""A flight hangs when it takes so many seconds, and so many times the slowest job before it, unless told otherwise."""
+"""A flight hangs when it takes so many seconds, and so many times the slowest of its kind, unless told otherwise."""
+_SILENT = 60.0
+"""Seconds after which a worker that gives no sign of life is given up, whatever it does."""
+_SHORT = 2.0
+"""Seconds of a job that may wait at a worker for a free thread, while others may be free."""
+_MOST_WORKS = 8
+"""Kinds of work that are known; sweeps and replications bring one each."""
 _CHUNK = 32 << 20
 """Bytes of a file that travel at once."""
 
@@ -59,7 +66,8 @@ class Limits:
 class Worker:
     """What runs on a node. Jobs come on several threads."""
 
-    def __init__(self, path: Sequence[str]) -> None:
+    def __init__(self, path: Sequence[str], alone: bool) -> None:
+        lm_copies(alone)  # processes of one node share the mapped file
         sys.path += [place for place in path if place not in sys.path]
         set_threads(1)  # each thread is a worker by itself
         self._work: dict[str, tuple[Callable[[Any], Any]]] = {}
@@ -70,12 +78,19 @@ class Worker:
         """Versions and the number of the process."""
         return VERSION, ".".join(map(str, sys.version_info[:2])), os.getpid()
 
-    def do(self, work: list[Any], task: bytes, refs: list[Any]) -> wire.Wire:
-        """The result of a task, or the error that it ended with."""
+    def do(
+        self, work: wire.Mark, task: bytes, marks: list[wire.Mark], gone: list[str], *brought: wire.Brought
+    ) -> tuple[bytes, list[wire.Mark]]:
+        """The result of a task, or the error that it ended with; small values that it needs come with it."""
+        wire.forget(gone)
+        wire.bring(brought)
         try:
-            return wire.dumps((True, wire.Put(work[0]).value(wire.loads(task, refs))))
+            return _sent((True, wire.Put(work).value(wire.loads(task, marks))))
         except Exception as error:
             return _failed(error)
+
+    def pulse(self) -> None:
+        """That the process is not stopped."""
 
     def check(self, folder: bytes) -> bytes:
         """What is wrong with a folder as this machine sees it."""
@@ -107,13 +122,18 @@ class Worker:
         return b""
 
 
-def _failed(error: Exception) -> wire.Wire:
+def _sent(answer: tuple[bool, Any]) -> tuple[bytes, list[wire.Mark]]:
+    content, puts = wire.dumps(answer)
+    return content, [put.mark for put in puts]
+
+
+def _failed(error: Exception) -> tuple[bytes, list[wire.Mark]]:
     """An error as it travels; one that cannot is sent as its text."""
     try:
-        content = wire.dumps((False, error))
+        content = _sent((False, error))
         wire.loads(*content)
     except Exception:
-        return wire.dumps((False, EngineError(f"{type(error).__name__}: {error}")))
+        return _sent((False, EngineError(f"{type(error).__name__}: {error}")))
     return content
 
 
@@ -136,13 +156,44 @@ class _Hand:
     began: float
     pid: int = 0
     """0 until it has said hello."""
+    heard: float = 0.0
+    """When it last answered."""
+    asked: bool = False
+    """Whether it was asked for a sign of life since."""
     flights: dict[_Flight, None] = field(default_factory=dict)
+    """Jobs that it has: as many as it has threads are under way, further ones wait there for the next free thread."""
+    known: set[str] = field(default_factory=set)
+    """Keys of shared values that have reached it."""
+    given: set[str] = field(default_factory=set)
+    """Keys of shared values that were sent to it."""
+    gone: list[str] = field(default_factory=list)
+    """Keys of shared values that it was sent and that nobody needs any more."""
+
+
+@dataclass(eq=False)
+class _Work:
+    """What is done to tasks, on its way to the workers once and not with every task."""
+
+    work: Callable[[Any], Any]
+    put: wire.Put
+    slowest: float = 0.0
+    """Seconds of the slowest job so far."""
+    usual: float | None = None
+    """Seconds of a job, the last ones counting most."""
+
+    def took(self, seconds: float) -> None:
+        """One more job is done."""
+        self.slowest = max(self.slowest, seconds)
+        self.usual = seconds if self.usual is None else 0.7 * self.usual + 0.3 * seconds
 
 
 @dataclass(eq=False)
 class _Flight:
     job: _Job
     hand: _Hand
+    work: _Work
+    puts: Sequence[wire.Put]
+    """Shared values that the task needs, and those that came with it: they stay while it is under way."""
     began: float
 
 
@@ -160,11 +211,13 @@ class Crew(Executor):
         """What every worker was checked to have, or was sent, for as long as somebody needs it."""
         self._why = ""
         """Why the last worker that came could not stay."""
-        self._works: tuple[Any, wire.Put] | None = None
-        self._slowest = 0.0
+        self._works: list[_Work] = []
+        """The last ones used last."""
+        self._gone: SimpleQueue[str] = SimpleQueue()
+        """Keys of shared values that nobody here needs any more."""
         self._ended = False
         self._shutting = threading.Lock()
-        self._remote = self._ray.remote(concurrency_groups={"apart": 1}, num_cpus=1)(Worker)
+        self._remote = self._ray.remote(concurrency_groups={"apart": 1, "pulse": 1}, num_cpus=1)(Worker)
         self._begin()
         self._alone_since = time.monotonic()
         self._pump = threading.Thread(target=self._run, name="dragoman-crew", daemon=True)
@@ -202,12 +255,18 @@ class Crew(Executor):
             self._ray.kill(hand.actor)
 
     def share(self, value: Any, content: wire.Wire, folders: Sequence[travel.Folder]) -> wire.Put:
-        """Puts a value into the object store, and sees to it that all nodes have the folders that it needs."""
-        there, shared = self._folders(), wire.put(value, content)
-        self._needed[shared] = folders  # from now on a worker that comes gets them, too
+        """Shares a value, and sees to it that all nodes have the folders that it needs."""
+        there, shared = self._folders() if folders else {}, self._put(value, content)
+        if folders:
+            self._needed[shared] = folders  # from now on a worker that comes gets them, too
         for folder in folders:
             if folder.key not in there:
                 self._give(folder, [hand for hand in self._hands if hand.pid])
+        return shared
+
+    def _put(self, value: Any, content: wire.Wire) -> wire.Put:
+        shared = wire.put(value, content)
+        weakref.finalize(shared, self._gone.put, shared.key).atexit = False
         return shared
 
     def _folders(self) -> dict[str, travel.Folder]:
@@ -232,7 +291,7 @@ class Crew(Executor):
             )
         try:
             for hand, answer in zip(self._hands, answers, strict=True):
-                hand.pid = self._fits(hand.node, self._ray.get(answer))
+                hand.pid, hand.heard = self._fits(hand.node, self._ray.get(answer)), time.monotonic()
         except EngineError:
             self._dismiss_all()
             raise
@@ -262,7 +321,7 @@ class Crew(Executor):
         """A new worker on a node; it has not said hello yet."""
         actor = self._remote.options(
             num_cpus=threads, max_restarts=0, max_concurrency=threads, scheduling_strategy=self._on(node)
-        ).remote(sys.path)  # fmt: skip
+        ).remote(sys.path, self.limits.processes == 1)  # fmt: skip
         return _Hand(node, threads, actor, time.monotonic())
 
     def _on(self, node: Node) -> Any:
@@ -272,8 +331,8 @@ class Crew(Executor):
 
     def _give(self, folder: travel.Folder, hands: Sequence[_Hand]) -> None:
         """Checks that workers have a folder, or sends it to them."""
-        described, refs = wire.dumps(folder)
-        assert not refs
+        described, puts = wire.dumps(folder)
+        assert not puts
         if not self.limits.send:
             answers = [hand.actor.check.options(concurrency_group="apart").remote(described) for hand in hands]
             for hand, wrong in self._answers(hands, answers):
@@ -324,6 +383,8 @@ class Crew(Executor):
                 self._arrived(what, more)
             elif kind == "hello":
                 self._greeted(what, more)
+            elif kind == "pulse":
+                self._alive(what, more)
             if kind == "look" or time.monotonic() - looked > _LOOK:
                 looked = time.monotonic()
                 self._look()
@@ -336,9 +397,15 @@ class Crew(Executor):
         return min(_LOOK, self.limits.deadline / 4) if self.limits.deadline else _LOOK
 
     def _hand_out(self) -> None:
-        """Gives waiting jobs to the workers with the largest share of free threads."""
+        """Gives waiting jobs to the workers with the largest share of free threads.
+
+        Where jobs are short each worker has one more than threads, so that none of these waits for the way there and
+        back. A long one would wait there while another worker is free.
+        """
         while self._jobs:
-            free = [hand for hand in self._hands if hand.pid and len(hand.flights) < hand.threads]
+            usual = next((known.usual for known in self._works if known.work is self._jobs[0].work), None)
+            more = 1 if usual is not None and usual < _SHORT else 0
+            free = [hand for hand in self._hands if hand.pid and len(hand.flights) < hand.threads + more]
             if not free:
                 return
             hand = min(free, key=lambda hand: len(hand.flights) / hand.threads)
@@ -366,17 +433,37 @@ class Crew(Executor):
         return hand if hand in self._hands else None
 
     def _send(self, job: _Job, hand: _Hand) -> None:
-        flight = _Flight(job, hand, time.monotonic())
-        task, refs = wire.dumps(job.task)
-        answer = hand.actor.do.remote([self._put(job.work).ref], task, refs)
+        task, puts = wire.dumps(job.task)
+        work = self._work(job.work)
+        needed = [work.put, *puts]
+        new = wire.missing(needed, hand.known)
+        flight = _Flight(job, hand, work, [*needed, *new], time.monotonic())
+        answer = hand.actor.do.remote(
+            work.put.mark, task, [put.mark for put in puts], self._forgotten(hand), *wire.brought(new)
+        )
+        hand.given.update(put.key for put in new)
         hand.flights[flight] = None
         answer.future().add_done_callback(lambda done: self._events.put(("result", flight, done)))
 
-    def _put(self, work: Callable[[Any], Any]) -> wire.Put:
-        """The work of a call goes to each node once, not with every task."""
-        if self._works is None or self._works[0] is not work:
-            self._works = work, wire.put(work, wire.dumps(work))
-        return self._works[1]
+    def _forgotten(self, hand: _Hand) -> list[str]:
+        """What nobody needs any more of what a worker was sent; tasks under way keep what they need."""
+        with suppress(Empty):
+            while True:
+                key = self._gone.get_nowait()
+                for each in self._hands:
+                    if key in each.given:
+                        each.given.discard(key)
+                        each.known.discard(key)
+                        each.gone.append(key)
+        gone, hand.gone = hand.gone, []
+        return gone
+
+    def _work(self, work: Callable[[Any], Any]) -> _Work:
+        """The work of a call."""
+        at = next((at for at, known in enumerate(self._works) if known.work is work), None)
+        found = self._works.pop(at) if at is not None else _Work(work, self._put(work, wire.dumps(work)))
+        self._works = [*self._works[-_MOST_WORKS + 1 :], found]
+        return found
 
     def _arrived(self, flight: _Flight, done: Future[Any]) -> None:
         """A result, an error of the task, or the news that a worker is gone."""
@@ -385,13 +472,12 @@ class Crew(Executor):
             return  # struck off: another worker has the job, or has done it
         error = done.exception()
         if error is None:
-            del hand.flights[flight]
+            self._landed(flight)
             try:
                 good, result = wire.loads(*done.result())
             except Exception as problem:
                 good, result = False, problem
             if good:
-                self._slowest = max(self._slowest, time.monotonic() - flight.began)
                 job.future.set_result(result)
             else:
                 job.future.set_exception(result)
@@ -400,6 +486,18 @@ class Crew(Executor):
         else:
             del hand.flights[flight]
             self._again(job, error)
+
+    @staticmethod
+    def _landed(flight: _Flight) -> None:
+        """A worker has answered: it knows what came with the task, and begins with one that waited there."""
+        hand, now = flight.hand, time.monotonic()
+        waiting = [each for at, each in enumerate(hand.flights) if at >= hand.threads and each is not flight]
+        del hand.flights[flight]
+        for first in waiting[:1]:
+            first.began = now
+        hand.known.update(put.key for put in flight.puts)
+        hand.heard, hand.asked = now, False
+        flight.work.took(now - flight.began)
 
     def _again(self, job: _Job, why: BaseException | str) -> None:
         """Puts a job first in the queue, unless it was lost too often."""
@@ -441,7 +539,7 @@ class Crew(Executor):
             pid = self._fits(hand.node, done.result())
             for folder in self._folders().values():
                 self._give(folder, [hand])
-            hand.pid = pid
+            hand.pid, hand.heard = pid, time.monotonic()
         except Exception as error:  # its node is gone, or not as the others; `_look` tries again while it is there
             self._why = f": {_last(error)}"
             self._hands.remove(hand)
@@ -451,12 +549,15 @@ class Crew(Executor):
         """Flights that hang, workers that never began, nodes that came; the end, where no worker is left for long."""
         now = time.monotonic()
         for hand in list(self._hands):
-            hangs = any(now - flight.began > self._deadline(flight.job) for flight in hand.flights)
-            if hangs:
+            if any(now - flight.began > self._deadline(flight) for flight in hand.flights):
                 self._replace(hand, "it took too long; give it more time by the engine's option deadline")
+            elif hand.pid and hand.asked and now - hand.heard > _SILENT:
+                self._replace(hand, f"the worker gave no sign of life for {_SILENT:.0f} s")
             elif not hand.pid and now - hand.began > _PATIENCE:
                 self._hands.remove(hand)
                 self._end(hand)
+            elif hand.pid and hand.flights and not hand.asked:
+                self._ask(hand, now)
         if self._jobs:
             self._look_for_nodes()
         if any(hand.pid for hand in self._hands) or not self._jobs:
@@ -467,11 +568,24 @@ class Crew(Executor):
                 job.future.set_exception(EngineError(told))
             self._jobs.clear()
 
-    def _deadline(self, job: _Job) -> float:
+    def _ask(self, hand: _Hand, now: float) -> None:
+        """Asks a worker for a sign of life, which a stopped process or machine does not give."""
+        hand.asked, hand.heard = True, now
+        answer = hand.actor.pulse.options(concurrency_group="pulse").remote()
+        answer.future().add_done_callback(lambda done: self._events.put(("pulse", hand, done)))
+
+    @staticmethod
+    def _alive(hand: _Hand, done: Future[Any]) -> None:
+        if done.exception() is None:  # that a worker is gone its tasks tell
+            hand.heard, hand.asked = time.monotonic(), False
+
+    def _deadline(self, flight: _Flight) -> float:
         """Seconds that a flight may take: more for a job that has been lost before."""
+        more = 2.0**flight.job.lost
         if self.limits.deadline:
-            return self.limits.deadline * 2.0**job.lost
-        return max(_SLOW, _USUAL * self._slowest) * 2.0**job.lost if self._slowest else float("inf")
+            return self.limits.deadline * more
+        slowest = flight.work.slowest
+        return max(_SLOW, _USUAL * slowest) * more if slowest else float("inf")
 
     def _look_for_nodes(self) -> None:
         """Engages workers on nodes that have none: nodes that joined, or whose workers were lost."""

@@ -18,6 +18,7 @@ from dragoman.experiment.plan import Choose, Compare, Data, Free, Lists, Plan, S
 from dragoman.features import parse
 from dragoman.options import closest, flat, made
 from dragoman.training import Options as TrainOptions
+from dragoman.tuning.problem import check_metric_fit
 from dragoman.verbs.inputs import metric_of, tuner_of
 from dragoman.verbs.tuning import SEARCH_OPTIONS, TuneOptions
 
@@ -193,10 +194,11 @@ class _Reader:
         count = self._typed((*where, "replications"), table.get("replications", usual), int, "a whole number")
         if count < 1:
             raise self.fail((*where, "replications"), "`replications` must be at least 1")
-        metric = table.get("metric")
-        if metric is not None:
+        if (metric := table.get("metric")) is not None:
             self._checked((*where, "metric"), lambda: metric_of(str(metric)))
             options["metric"] = metric
+        climbed = str(metric or self._names(("metrics",), self.content.get("metrics", ("bleu",)))[0])
+        self._checked((*where, "tuner"), lambda: check_metric_fit(metric_of(climbed), tuner_of(tuner)))
         return Tune(
             name, family, model, lists, self._data_of(where, table), table.get("held_out"), tuner, features,
             str(table.get("start", "auto")), count, options, self._flag(where, table, "test", usual=True),

@@ -17,6 +17,7 @@ import numpy as np
 from dragoman._core import names_find
 from dragoman.engine import Engine
 from dragoman.errors import InputError, OptionError, TuningError
+from dragoman.metrics.capability import require
 from dragoman.metrics.references import AnyReferences, as_references, references_of
 from dragoman.options import closest
 from dragoman.tuning.decoding import Passes
@@ -48,6 +49,7 @@ __all__ = [
     "Tuner",
     "Workspace",
     "check_fit",
+    "check_metric_fit",
     "is_fixed",
     "judge",
     "missing_of",
@@ -391,8 +393,16 @@ _FIXED: dict[type, str] = {
 }
 
 
+def check_metric_fit(metric: Metric, tuner: Tuner) -> None:
+    """Refuses a metric that lacks the capability which a tuner names as `metric_needs`, if it does."""
+    capability = getattr(tuner, "metric_needs", "")
+    if capability:
+        require(metric, capability, tuner.name)
+
+
 def check_fit(problem: Problem, tuner: Tuner) -> None:
-    """Refuses a source that cannot give what the tuner needs."""
+    """Refuses a source that cannot give what the tuner needs, and a metric that it cannot climb."""
     if not isinstance(problem.source, tuner.needs):
         told = (_FIXED if problem.fixed else _LACKS)[tuner.needs]
         raise OptionError(told.format(tuner=tuner.name, source=type(problem.source).__name__))
+    check_metric_fit(problem.metric, tuner)

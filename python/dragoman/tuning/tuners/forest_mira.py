@@ -80,6 +80,11 @@ class LatticeMira:
         """Lattices."""
         return Forests
 
+    @property
+    def metric_needs(self) -> str:
+        """A metric that falls apart into n-grams of a derivation."""
+        return "linear"
+
     def session(self, problem: Problem, engine: Engine, seed: int) -> LatticeRounds:
         """Rounds on lattices."""
         return LatticeRounds(problem, self, engine, seed)

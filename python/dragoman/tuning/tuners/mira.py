@@ -145,6 +145,11 @@ class Mira(BatchTuner):
         return Lists if self.space == "list" else Forests
 
     @property
+    def metric_needs(self) -> str:
+        """On lattices, a metric that falls apart into n-grams of a derivation."""
+        return "" if self.space == "list" else "linear"
+
+    @property
     def online(self) -> bool:
         """Whether it learns sentence by sentence where there is a decoder."""
         return self.mode == "online" or (self.mode == "auto" and self.gain != "background")

@@ -141,6 +141,11 @@ class SampleRank:
         """Derivations to sample."""
         return Chains
 
+    @property
+    def metric_needs(self) -> str:
+        """A metric whose statistics change with one sentence."""
+        return "incremental"
+
     def session(self, problem: Problem, engine: Engine, seed: int) -> ChainEpochs:
         """Epochs of chains."""
         return ChainEpochs(problem, self, engine, seed)
