@@ -315,6 +315,7 @@ def test_the_report_of_a_run_tells_time_memory_and_signature(tmp_path: Path) -> 
     html = page(found)
     assert f"{signature}|seed:3|tuner:mert" in html and "345" in html
     assert "can be copied" not in html  # there is no command
+    assert "0.2 minutes of work" in html  # 15 seconds: epochs are a part of the run
 
 
 def test_a_tuning_run_fits_a_narrow_screen(browser: Any, tmp_path: Path) -> None:

@@ -80,6 +80,7 @@ def _reranked(lists: Candidates, weights: Path, chosen: dict[int, str]) -> dict[
         others = dict.fromkeys(lists.texts[int(rows[k])] for k in order.tolist())
         scores = {lists.texts[int(rows[k])]: float(totals[k]) for k in reversed(order.tolist())}
         told[str(number)] = {
+            "list": True,
             "score": float(totals[order[0]]),
             "weights": {name: found[name] for name in features},
             "phrases": [{"source": source, "target": lists.texts[best], "features": features}],

@@ -92,6 +92,8 @@ class Timed:
     peak: int | None = None
     output: str = ""
     """What it printed, where that is a result."""
+    part: bool = False
+    """Whether its time is counted in another step: an epoch of a run."""
 
 
 @dataclass(frozen=True)

@@ -144,7 +144,7 @@ def _epochs(runs: Sequence[Path], records: Sequence[Sequence[Mapping[str, float]
         took = json.loads((folder / TOOK).read_text(encoding="utf-8")) if (folder / TOOK).exists() else {}
         if took:
             made.append(Timed(f"{mark}all of it", "", took["seconds"], None, took["peak"]))
-        made += [Timed(f"{mark}epoch {r['step']}", "", r["seconds"]) for r in record if "seconds" in r]
+        made += [Timed(f"{mark}epoch {r['step']}", "", r["seconds"], part=bool(took)) for r in record if "seconds" in r]
     return made
 
 

@@ -55,7 +55,7 @@ def page(content: Content) -> str:
         details=compressed(dumped(details_of(content))),
         weights=compressed(dumped(weights_of(content))),
         plotly=compressed(_plotly()),
-        total=sum(step.seconds or 0.0 for step in content.steps),
+        total=sum(step.seconds or 0.0 for step in content.steps if not step.part),
     )
 
 

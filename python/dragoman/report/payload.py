@@ -138,6 +138,8 @@ def _details(found: Mapping[int, Mapping[str, Any]]) -> dict[str, Any]:
         ]
         best = [[one["text"], round(one["score"], 3)] for one in told.get("alternatives", ())]
         made[str(number)] = {"score": round(told.get("score", 0.0), 3), "phrases": phrases, "nbest": best}
+        if told.get("list"):
+            made[str(number)]["list"] = True  # of a whole sentence, as lists have it
     return made
 
 

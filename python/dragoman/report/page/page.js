@@ -188,7 +188,7 @@ const gaps = (text) => text.split(/(\[X,[12]\])/).map((part) => /^\[X,/.test(par
 function derivation(name, told) {
   const rows = told.phrases.map((p) => el("tr", {}, el("td", { style: `padding-left:${0.5 + p.depth}rem` }, ...gaps(p.source)), el("td", {}, ...gaps(p.target || "∅")), el("td", { class: "adds" }, Object.entries(p.adds).sort((x, y) => Math.abs(y[1]) - Math.abs(x[1])).slice(0, 12).map(([f, v]) => `${f} ${v > 0 ? "+" : ""}${v}`).join("  "))));
   const more = told.nbest.map(([text, value]) => el("tr", {}, el("td", { colspan: "2" }, text), el("td", { class: "adds" }, String(value))));
-  return el("details", { class: "derivation" }, el("summary", {}, `${name}, its first run: derivation (score ${told.score}) and other candidates`), el("div", { class: "scroll" }, el("table", {}, el("tbody", {}, ...rows, ...more))));
+  return el("details", { class: "derivation" }, el("summary", {}, `${name}, its first run: ${told.list ? "features" : "derivation"} (score ${told.score}) and other candidates`), el("div", { class: "scroll" }, el("table", {}, el("tbody", {}, ...rows, ...more))));
 }
 function sentences() {
   const t = T(), a = runsOf(t, view.a)[0], b = runsOf(t, view.b)[0], order = $("s-order").value, wins = $("s-wins").value, details = $("s-details").checked;
