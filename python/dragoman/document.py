@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -70,9 +71,9 @@ class Document:
 
     def place(self, start: int, end: int) -> tuple[int, int, int]:
         """The sentence that has a span of the text, and the span in it."""
-        for number, (first, last) in enumerate(self.spans):
-            if first <= start and end <= last:
-                return number, start - first, end - first
+        number = bisect_right(self.spans, start, key=lambda span: span[0]) - 1
+        if number >= 0 and end <= self.spans[number][1]:
+            return number, start - self.spans[number][0], end - self.spans[number][0]
         raise OptionError(f"the span {start}-{end} does not lie in one sentence of the text")
 
 

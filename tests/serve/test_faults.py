@@ -116,6 +116,36 @@ def test_strange_text_is_answered(server: Server, text: str) -> None:
         assert status == 200, found
 
 
+_STRANGE = ["<a ", "<b>", "<b>x ", "<p>x", "<!--<a ", "<img>x ", "&#1", "x", "a\n", "\u3002a"]
+
+
+@pytest.mark.parametrize("kind", ["html", "text", "file"])
+@pytest.mark.parametrize("part", _STRANGE)
+def test_strange_pages_hold_up_nobody(server: Server, part: str, kind: str) -> None:
+    """Two million bytes of anything are answered or refused in seconds, and others are answered meanwhile."""
+    text = part * (1_900_000 // len(part.encode()))
+    asked = {"text": text, "format": kind, "alignment": False, "deadline": 5.0}
+    found: list[int] = []
+
+    def ask() -> None:
+        if kind == "file":
+            found.append(server.upload("strange.html", text.encode(), source="de", target="en", wait=5.0)[0])
+        else:
+            found.append(server.call("/v1/translate", asked)[0])
+
+    thread = threading.Thread(target=ask)
+    thread.start()
+    waits = []
+    while thread.is_alive() or not waits:
+        began = time.monotonic()
+        assert server.call("/health")[0] == 200
+        waits.append(time.monotonic() - began)
+        time.sleep(0.02)
+    thread.join()
+    assert found[0] in {0, 200, 400, 413, 503}
+    assert max(waits) < 2, "the server was busy with one page"
+
+
 def test_answers_are_not_held_back(server: Server) -> None:
     """Head and body of an answer go out at once: else each waits 40 ms for the caller's acknowledgement."""
     place, body = urlsplit(server.url), json.dumps(SHORT).encode()

@@ -95,17 +95,9 @@ def test_what_has_no_words_comes_back(server: Server) -> None:
     assert server.call("/translate", {**asked, "q": ["😀", "😁"]})[1]["translatedText"] == ["😀", "😁"]
 
 
-def _upload(server: Server, name: str = "", content: bytes = b"", **fields: str) -> tuple[int, Any]:
-    parts = [f'name="{field}"\r\n\r\n{value}'.encode() for field, value in fields.items()]
-    if name:
-        parts.append(f'name="file"; filename="{name}"\r\n\r\n'.encode() + content)
-    body = b"".join(b"--b\r\nContent-Disposition: form-data; " + part + b"\r\n" for part in parts) + b"--b--\r\n"
-    return server.call("/translate_file", body, **{"Content-Type": "multipart/form-data; boundary=b"})
-
-
 def test_files(server: Server) -> None:
     for source in ("de", "auto"):
-        status, found = _upload(server, "text.txt", f"{GERMAN}\n".encode(), source=source, target="en")
+        status, found = server.upload("text.txt", f"{GERMAN}\n".encode(), source=source, target="en")
         path = found["translatedFileUrl"].removeprefix(server.url)
         assert status == 200 and path.startswith("/download_file/") and path.endswith(".txt")
         assert server.raw(path)[:2] == (200, f"{ENGLISH}\n".encode())
@@ -124,7 +116,7 @@ def test_files(server: Server) -> None:
     ],
 )
 def test_errors_of_files_are_libretranslates(server: Server, name: str, changed: dict[str, str], error: str) -> None:
-    found = _upload(server, name, GERMAN.encode(), **{"source": "de", "target": "en", **changed})
+    found = server.upload(name, GERMAN.encode(), **{"source": "de", "target": "en", **changed})
     assert found == (400, {"error": error})
 
 

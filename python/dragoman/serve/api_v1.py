@@ -109,8 +109,8 @@ async def translate(service: Service, request: Request) -> Response:
 
     split = asked.split and not asked.tokenized
     if asked.stream:
-        documents = [service.document(text, version, split=split) for text in texts]
-        streamed = _streamed(service, documents, [lines(one) for one in documents], version, recipe, caller)
+        documents, asked_for = await service.cut(texts, version, caller, split=split, lines=lines)
+        streamed = _streamed(service, documents, asked_for, version, recipe, caller)
         return StreamingResponse(streamed, media_type="application/x-ndjson")
     made = await service.translate(texts, version, recipe, caller, split=split, lines=lines)
     return answer({**_model(version), "translations": [_translation(one) for one in made]})

@@ -230,8 +230,8 @@ class Downloads:
         if ending not in files.ENDINGS:
             raise Bad("Invalid request: file format not supported")
         content = await upload.read()
-        opened = files.read(ending, content)
         caller = service.caller(request)
+        opened = await service.aside(caller.seconds, files.read, ending, content)
         version, _ = await _version(service, caller, source, target, opened.texts)
         made = await opened.translated(service, version, caller)
         stem = f"{Path(name).stem[:80]}_{version.target}{ending}"

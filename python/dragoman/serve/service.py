@@ -6,10 +6,12 @@ import asyncio
 import json
 import time
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing, contextmanager
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 from starlette.requests import Request
@@ -18,16 +20,20 @@ from starlette.types import Receive
 from dragoman.document import Document, spaced
 from dragoman.errors import OptionError
 from dragoman.serve.frames import Found, Recipe
-from dragoman.serve.markup import Aligned, Page
+from dragoman.serve.markup import Aligned, Page, read_pages
 from dragoman.serve.metrics import Metrics
 from dragoman.serve.models import Models, NoModel, Version
 from dragoman.serve.options import Options
-from dragoman.serve.queue import Full, Line, Queue, Work
+from dragoman.serve.queue import Full, Line, Queue, TooLate, Work
 from dragoman.serve.safety import Keys, Rates
 from dragoman.splitting import Splitter, make
 
 __all__ = ["Caller", "Gone", "Service", "TooLong", "Translated", "aligned", "recipe_of"]
 
+T = TypeVar("T")
+Lines = Callable[[Document], list[Line]]
+_SMALL = 20_000
+"""Characters whose sentences are found faster than another thread is asked."""
 _WINDOW = 64
 """Sentences of a long text that wait at a time."""
 _DETECTED = 400
@@ -84,6 +90,7 @@ class Service:
 
     def __post_init__(self) -> None:
         self.rates = Rates(self.options.rate)
+        self._thread = ThreadPoolExecutor(1, "dragoman-aside")
         self._splitters: dict[str, Splitter] = {}
 
     def splitter(self, language: str) -> Splitter:
@@ -96,6 +103,28 @@ class Service:
         """The sentences of a text."""
         splitter = self.splitter(version.source) if split else None
         return Document.of(text, splitter, self.options.max_sentence)
+
+    async def cut(
+        self, texts: Sequence[str], version: Version, caller: Caller, *, split: bool = True, lines: Lines | None = None
+    ) -> tuple[list[Document], list[list[Line]]]:
+        """Texts as sentences, each of which is a line that wants to be translated; `lines` makes those of a text."""
+
+        def made() -> tuple[list[Document], list[list[Line]]]:
+            documents = [self.document(text, version, split=split) for text in texts]
+            return documents, [lines(one) if lines else [Line(s) for s in one.sentences] for one in documents]
+
+        return await self.aside(caller.seconds, made) if sum(map(len, texts)) > _SMALL else made()
+
+    async def aside(self, seconds: float, function: Callable[..., T], *arguments: Any) -> T:
+        """Does what may take long, and needs no decoder, on a thread of its own: other requests are answered meanwhile.
+
+        There is one such thread, so that strange pages of a few callers do not slow down all others.
+        """
+        loop = asyncio.get_running_loop()
+        try:
+            return await asyncio.wait_for(loop.run_in_executor(self._thread, function, *arguments), seconds)
+        except asyncio.TimeoutError:
+            raise TooLate(self.options.deadline) from None
 
     def caller(self, request: Request, seconds: float | None = None) -> Caller:
         """Who asks, and for how many seconds from now: those of the server, or fewer."""
@@ -144,11 +173,10 @@ class Service:
         caller: Caller,
         *,
         split: bool = True,
-        lines: Callable[[Document], list[Line]] | None = None,
+        lines: Lines | None = None,
     ) -> list[Translated]:
         """Translates texts; `lines` makes lines with constraints of a text."""
-        documents = [self.document(text, version, split=split) for text in texts]
-        asked = [lines(one) if lines else [Line(s) for s in one.sentences] for one in documents]
+        documents, asked = await self.cut(texts, version, caller, split=split, lines=lines)
         found = await self.found(recipe, [line for some in asked for line in some], caller)
         return self._all(documents, found, version)
 
@@ -188,10 +216,9 @@ class Service:
 
     async def long(self, texts: Sequence[str], version: Version, recipe: Recipe, caller: Caller) -> list[Translated]:
         """Translates texts that may be long: files."""
-        documents = [self.document(text, version) for text in texts]
-        lines = [Line(sentence) for one in documents for sentence in one.sentences]
+        documents, lines = await self.cut(texts, version, caller)
         found = []
-        async with aclosing(self.stream(lines, recipe, caller)) as coming:
+        async with aclosing(self.stream(list(chain.from_iterable(lines)), recipe, caller)) as coming:
             async for one in coming:
                 if one.error:
                     raise OptionError(one.error)
@@ -202,15 +229,23 @@ class Service:
         self, texts: Sequence[str], version: Version, recipe: Recipe, caller: Caller
     ) -> tuple[list[str], list[list[str]]]:
         """Translates pages; their tags go where their words went. The best, and the next best of each."""
-        pages = [Page(text) for text in texts]
+        read = await self.aside(caller.seconds, read_pages, texts)
         detailed = msgspec.structs.replace(recipe, detail=True)
-        segments = [segment.text for page in pages for segment in page.segments]
-        made = iter(await self.translate(segments, version, detailed, caller))
-        best, others = [], []
-        for page in pages:
+        segments = [segment.text for page in read for segment in page.segments]
+        made = await self.translate(segments, version, detailed, caller)
+        return await self.aside(caller.seconds, self._filled, read, made, recipe.nbest, version)
+
+    def _filled(
+        self, read: Sequence[Page], translated: Sequence[Translated], nbest: int, version: Version
+    ) -> tuple[list[str], list[list[str]]]:
+        """Pages with the translations of all their segments."""
+        best: list[str] = []
+        others: list[list[str]] = []
+        made = iter(translated)
+        for page in read:
             own = [next(made) for _ in page.segments]
             best.append(page.filled([aligned(one) for one in own]))
-            listed = [[one, *self.others(one, recipe.nbest - 1, version)] for one in own]
+            listed = [[one, *self.others(one, nbest - 1, version)] for one in own]
             more = [
                 page.filled([aligned(some[min(rank, len(some) - 1)]) for some in listed])
                 for rank in range(1, max(map(len, listed), default=1))
