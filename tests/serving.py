@@ -63,15 +63,15 @@ class Server:
 
     url: str
     process: subprocess.Popen[str]
+    wait: float = 60.0
+    """Seconds for an answer."""
 
-    def call(self, path: str, content: Any = None, *, wait: float = 60.0, **headers: str) -> tuple[int, Any]:
+    def call(self, path: str, content: Any = None, **headers: str) -> tuple[int, Any]:
         """Status and JSON of a call: an object is sent as JSON, bytes as they are."""
-        status, body, _ = self.raw(path, content, wait=wait, **headers)
+        status, body, _ = self.raw(path, content, **headers)
         return status, json.loads(body)
 
-    def raw(
-        self, path: str, content: Any = None, method: str = "", *, wait: float = 60.0, **headers: str
-    ) -> tuple[int, bytes, Any]:
+    def raw(self, path: str, content: Any = None, method: str = "", **headers: str) -> tuple[int, bytes, Any]:
         """Status, body and headers of a call."""
         data = content if isinstance(content, (bytes, type(None))) else json.dumps(content).encode()
         kind = {} if isinstance(content, (bytes, type(None))) else {"Content-Type": "application/json"}
@@ -80,21 +80,21 @@ class Server:
             self.url + path, data, {**kind, **names}, method=method or ("GET" if data is None else "POST")
         )
         try:
-            with urllib.request.urlopen(request, timeout=wait) as answer:
+            with urllib.request.urlopen(request, timeout=self.wait) as answer:
                 return answer.status, answer.read(), answer.headers
         except urllib.error.HTTPError as error:
             with error:
                 return error.code, error.read(), error.headers
 
-    def upload(self, name: str = "", content: bytes = b"", *, wait: float = 60.0, **fields: str) -> tuple[int, Any]:
-        """Status and JSON of `/translate_file`; 0 and nothing if there was no answer for so many seconds."""
+    def upload(self, name: str = "", content: bytes = b"", **fields: str) -> tuple[int, Any]:
+        """Status and JSON of `/translate_file`; 0 and nothing if there is no answer in time."""
         parts = [f'name="{field}"\r\n\r\n{value}'.encode() for field, value in fields.items()]
         if name:
             parts.append(f'name="file"; filename="{name}"\r\n\r\n'.encode() + content)
         body = b"".join(b"--b\r\nContent-Disposition: form-data; " + part + b"\r\n" for part in parts) + b"--b--\r\n"
         try:
             kind = {"Content-Type": "multipart/form-data; boundary=b"}
-            return self.call("/translate_file", body, wait=wait, **kind)
+            return self.call("/translate_file", body, **kind)
         except TimeoutError:
             return 0, None
 

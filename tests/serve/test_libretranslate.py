@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import urllib.error
 import urllib.parse
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,8 @@ from starlette.testclient import TestClient
 from tests.serving import Server, start
 
 from dragoman import serve
+from dragoman.serve.frames import Found
+from dragoman.serve.safety import Guard, Room
 
 GERMAN = "Der Hund sieht den Stein."
 ENGLISH = "The dog sees the stone."
@@ -132,6 +135,40 @@ def test_a_fault_is_told_in_json(
         assert answer.status_code == 500 and set(answer.json()) == {"error"}
         assert answer.headers["x-content-type-options"] == "nosniff"
     assert "RuntimeError" in caplog.text and "libretranslate.py" in caplog.text and "Hund" not in caplog.text
+
+
+def test_a_fault_in_the_middle_of_a_stream_is_told(
+    models: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def broken(*_: Any, **__: Any) -> AsyncIterator[Found]:
+        yield Found("one")
+        raise RuntimeError(f"a fault in {GERMAN}")
+
+    monkeypatch.setattr("dragoman.serve.service.Service.stream", broken)
+    with TestClient(serve.app(models / "phrase")) as client:
+        answer = client.post("/v1/translate", json={"text": f"{GERMAN} {GERMAN}", "stream": True})
+        lines = [json.loads(line) for line in answer.text.splitlines()]
+        assert answer.status_code == 200 and len(lines) == 2 and set(lines[1]) == {"error"}
+    assert "RuntimeError" in caplog.text and "api_v1.py" in caplog.text and "Hund" not in caplog.text
+
+
+@pytest.mark.parametrize("after", [0, 1])
+def test_a_fault_outside_all_paths_is_told_without_text(after: int, caplog: pytest.LogCaptureFixture) -> None:
+    """What comes out of the application the web server would log, with all that the error says."""
+
+    async def broken(_: Any, __: Any, send: Any) -> None:
+        for _ in range(after):
+            await send({"type": "http.response.start", "status": 200, "headers": []})
+        raise RuntimeError(f"a fault in {GERMAN}")
+
+    client = TestClient(Guard(broken, most=1000, room=Room(), hosts=()))
+    if not after:
+        answer = client.get("/")
+        assert answer.status_code == 500 and set(answer.json()) == {"error"}
+        assert answer.headers["x-content-type-options"] == "nosniff"
+    else:
+        client.get("/")  # its answer has no end, which the web server tells the caller by a cut
+    assert "RuntimeError" in caplog.text and "Hund" not in caplog.text
 
 
 def test_paragraphs_and_blank_lines_are_kept(server: Server) -> None:

@@ -202,6 +202,16 @@ def test_old_weights_go_with_the_last_request_that_has_them(models: Path) -> Non
         assert kept() == [("phrase", 4)]
 
 
+def test_ready_says_whether_requests_are_answered(models: Path) -> None:
+    with TestClient(serve.app({"phrase": models / "phrase"})) as client:
+        service: Any = client.app.state.service
+        assert (client.get("/ready").status_code, client.get("/ready").json()) == (200, {"ready": True})
+        service.queue.decoders[0].ready = False
+        assert (client.get("/ready").status_code, client.get("/ready").json()) == (503, {"ready": False})
+        service.queue.decoders[0].ready = service.closing = True
+        assert client.get("/ready").status_code == 503
+
+
 def test_weights_reach_a_decoder_that_is_being_replaced(models: Path) -> None:
     own = start("--model", models / "phrase", "--deadline", "60")
     try:

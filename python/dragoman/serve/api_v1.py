@@ -13,10 +13,11 @@ from starlette.responses import Response, StreamingResponse
 
 from dragoman.document import Document
 from dragoman.errors import OptionError
-from dragoman.serve.endpoint import Bad, answer, body
+from dragoman.serve.endpoint import Bad, answer, body, charge
 from dragoman.serve.frames import Constraint, Found, Recipe
 from dragoman.serve.models import Version
 from dragoman.serve.queue import Full, Line, Lost, Refused
+from dragoman.serve.safety import FAULT, Outside, log_fault
 from dragoman.serve.service import Caller, Gone, Service, Translated, recipe_of
 
 __all__ = [
@@ -97,6 +98,7 @@ async def translate(service: Service, request: Request) -> Response:
     asked = await body(request, Translate)
     texts = [asked.text] if isinstance(asked.text, str) else asked.text
     _check(asked, texts, service)
+    charge(service, request, len(texts))
     caller = service.caller(request, asked.deadline)
     version = await service.version(asked.model, asked.source, asked.target, texts, caller)
     recipe = _recipe(asked, version)
@@ -204,8 +206,11 @@ async def _streamed(
         yield encode({"done": True, "sentences": count, **_model(version)}) + b"\n"
     except Gone:
         return
-    except (Full, Lost, Refused, OptionError) as error:
+    except (Full, Lost, Refused, OptionError, Outside) as error:
         yield encode({"error": str(error)}) + b"\n"
+    except Exception as error:
+        log_fault(error)
+        yield encode({"error": FAULT}) + b"\n"
 
 
 async def score(service: Service, request: Request) -> Response:

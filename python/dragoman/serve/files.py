@@ -6,18 +6,19 @@ import io
 import re
 import zipfile
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol
 
 from dragoman.errors import InputError
 from dragoman.serve.markup import Aligned, read_pages
 from dragoman.serve.models import Version
-from dragoman.serve.service import Caller, Service, Translated, aligned, recipe_of
+from dragoman.serve.service import PAGE_SIZE, Caller, Service, Translated, aligned, recipe_of
 
 if TYPE_CHECKING:
     from docx.text.run import Run
 
-__all__ = ["ENDINGS", "Opened", "read"]
+__all__ = ["ENDINGS", "Opened", "read", "weight"]
 
 ENDINGS = {
     ".txt": "text/plain; charset=utf-8",
@@ -26,8 +27,8 @@ ENDINGS = {
     ".html": "text/html; charset=utf-8",
 }
 _TIMES = re.compile(r"\s*\d+[:.,]\d+[:.,]\d+([:.,]\d*)?\s*-->\s*\d+[:.,]\d+")
-_MOST_UNPACKED = 64 << 20
-"""Bytes of a Word document when it is unpacked: a small file may hold a very large one."""
+_TEXT_SIZE, _XML_SIZE = 4, 10
+"""Bytes of memory for each byte of text, and for each of a Word document when it is unpacked."""
 
 
 class Opened(Protocol):
@@ -39,6 +40,23 @@ class Opened(Protocol):
 
     async def translated(self, service: Service, version: Version, caller: Caller) -> bytes:
         """The file in the other language."""
+
+
+def weight(ending: str, content: bytes) -> int:
+    """Bytes of memory that a file takes when it is read, about."""
+    if ending != ".docx":
+        return len(content) * (PAGE_SIZE if ending == ".html" else _TEXT_SIZE)
+    with _damaged_documents_are_told(), zipfile.ZipFile(io.BytesIO(content)) as archive:
+        size = sum(item.file_size for item in archive.infolist())
+        return size + _XML_SIZE * sum(i.file_size for i in archive.infolist() if i.filename.endswith((".xml", ".rels")))
+
+
+@contextmanager
+def _damaged_documents_are_told() -> Iterator[None]:
+    try:
+        yield
+    except Exception as error:  # the library has many
+        raise InputError(f"expected a Word document (.docx), but {type(error).__name__}", "file") from None
 
 
 def read(ending: str, content: bytes) -> Opened:
@@ -134,15 +152,8 @@ class _Word:
         from docx.oxml.ns import qn  # noqa: PLC0415
         from docx.text.paragraph import Paragraph  # noqa: PLC0415
 
-        try:
-            with zipfile.ZipFile(io.BytesIO(content)) as archive:
-                if sum(item.file_size for item in archive.infolist()) > _MOST_UNPACKED:
-                    raise InputError("the document is too large", "file")
+        with _damaged_documents_are_told():
             self._document = docx.Document(io.BytesIO(content))
-        except InputError:
-            raise
-        except Exception as error:  # the library has many
-            raise InputError(f"expected a Word document (.docx), but {type(error).__name__}", "file") from None
         # Not by tables, rows and cells: a cell may say that it is a thousand million columns wide.
         inside = self._document.element.body.iter(qn("w:p"))
         found = [(p, p.runs) for p in (Paragraph(element, self._document) for element in inside)]
