@@ -60,14 +60,19 @@ class Document:
         parts: list[str] = []
         spans: list[Span] = []
         at = done = 0
-        for number, ((start, end), translation) in enumerate(zip(self.spans, translations, strict=True)):
-            gap = self.text[at:start]
-            if number and not gap.strip(" "):
-                gap = (gap or " ") if apart else ""
+        for number, ((_, end), translation) in enumerate(zip(self.spans, translations, strict=True)):
+            gap = self.before(number, apart=apart)
             parts += [gap, translation]
             spans.append((done + len(gap), done + len(gap) + len(translation)))
             done, at = spans[-1][1], end
         return "".join([*parts, self.text[at:]]), spans
+
+    def before(self, number: int, *, apart: bool = True) -> str:
+        """What stands before the translation of a sentence, and after that of the one before."""
+        gap = self.text[self.spans[number - 1][1] if number else 0 : self.spans[number][0]]
+        if number and not gap.strip(" "):
+            return (gap or " ") if apart else ""
+        return gap
 
     def place(self, start: int, end: int) -> tuple[int, int, int]:
         """The sentence that has a span of the text, and the span in it."""

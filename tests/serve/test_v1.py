@@ -96,6 +96,8 @@ def test_long_texts_come_line_by_line(server: Server) -> None:
     assert lines[-1].items() >= {"done": True, "sentences": 300, "revision": 1}.items()
     assert [line["text"] for line in lines[:-1]] == ["The dog sees the stone."] * 300
     assert [text[a:b] for a, b in (line["span"] for line in lines[:-1])] == [GERMAN] * 300
+    whole = server.call("/v1/translate", {"text": text})[1]["translations"][0]["text"]
+    assert "".join(line["before"] + line["text"] for line in lines[:-1]) == whole
 
 
 def test_batches(server: Server) -> None:

@@ -11,7 +11,7 @@ from msgspec import Meta
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
-from dragoman.document import Document
+from dragoman.document import Document, spaced
 from dragoman.errors import OptionError
 from dragoman.serve.endpoint import Bad, answer, body, charge
 from dragoman.serve.frames import Constraint, Found, Recipe
@@ -194,15 +194,19 @@ async def _streamed(
     encode, count = msgspec.json.encode, 0
     try:
         for number, (document, lines) in enumerate(zip(documents, asked, strict=True)):
-            rows = zip(document.spans, document.sentences, strict=True)
+            apart = spaced(version.target)
             async with aclosing(service.stream(lines, recipe, caller)) as coming:
+                place = 0
                 async for found in coming:
-                    span, source = next(rows)
+                    start, end = document.spans[place]
+                    source = document.text[start:end]
                     if found.error:
                         raise OptionError(found.error)
                     service.note([(source, found.text)])
-                    yield encode({"number": number, "span": list(span), **_sentence(found, source)}) + b"\n"
-                    count += 1
+                    before = document.before(place, apart=apart)
+                    where = {"number": number, "span": [start, end], "before": before}
+                    yield encode({**where, **_sentence(found, source)}) + b"\n"
+                    place, count = place + 1, count + 1
         yield encode({"done": True, "sentences": count, **_model(version)}) + b"\n"
     except Gone:
         return

@@ -74,7 +74,7 @@ _SENTENCE = _all_of(
     source_words=_list(_TEXT), source_spans=_list(_SPAN), spans=_list(_PLACES), candidates=_list(_CANDIDATE),
     phrases=_list(_PHRASE), weights=_VALUES, glossary=_list(_TERM), lattice=_LATTICE, number={
         **_COUNT, "description": "Of the text, in a stream."
-    },
+    }, before={**_TEXT, "description": "What stands before the translation, in a stream."},
 )  # fmt: skip
 _MODEL = _all_of(
     {"name": _TEXT, "source": _TEXT, "target": _TEXT, "system": _TEXT, "loaded": _YES, "revision": _COUNT,
