@@ -356,7 +356,8 @@ def test_it_fits_a_telephone(page: Page) -> None:
         expect(page.locator("#status")).to_contain_text("sentence")
         page.wait_for_timeout(300)
         wide = """() => [...document.querySelectorAll("body *")].filter((e) => e.scrollWidth > e.clientWidth + 1
-            && ["auto", "scroll"].includes(getComputedStyle(e).overflowX)).map((e) => e.getAttribute("aria-labelledby") || e.id)"""
+            && ["auto", "scroll"].includes(getComputedStyle(e).overflowX))
+            .map((e) => e.getAttribute("aria-labelledby") || e.id)"""
         assert page.evaluate(wide) == [], "something has to be scrolled sideways"
         assert page.evaluate("document.documentElement.scrollWidth") <= 360
         shot(page, f"telephone-{name}")
