@@ -16,12 +16,14 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
+from unittest import mock
 from urllib.parse import urlsplit
 
 import pytest
 from starlette.responses import Response
 from tests.serving import Server, start
 
+from dragoman.serve.protocol import Bounded
 from dragoman.serve.safety import BODIES, Guard, Room
 
 GERMAN = "Der Hund sieht den Stein."
@@ -281,6 +283,58 @@ def test_slow_bodies_are_given_up_and_keep_nobody_out(models: Path) -> None:
         assert own.call("/v1/translate", SHORT)[0] == 200
     finally:
         assert own.stop() == 0
+
+
+def test_heads_that_never_end_are_cut(models: Path) -> None:
+    own = start("--model", models / "phrase", "--body-deadline", "1")
+    place = urlsplit(own.url)
+
+    def cut(*parts: bytes, wait: float = 0.0) -> float:
+        """Seconds after which the connection ends while parts are sent again and again."""
+        began = time.monotonic()
+        with socket.create_connection((place.hostname or "", place.port or 0), 30) as link:
+            with suppress(BrokenPipeError, ConnectionResetError):
+                link.sendall(parts[0])
+                while time.monotonic() - began < 10 and not select.select([link], [], [], wait)[0]:
+                    link.sendall(parts[-1])
+                assert link.recv(100) == b""
+            return time.monotonic() - began
+
+    try:
+        before = own.memory()
+        assert cut(b"GET / HTTP/1.1\r\nX: ", b"a" * 100_000) < 5, "a head of any size"
+        assert own.memory() - before < 20_000_000
+        assert cut(b"GET / HTTP/1.1\r\nX: ", b"a", wait=0.2) < 5, "a slow one"
+        assert cut(b"", wait=0.2) < 5, "none"
+        with socket.create_connection((place.hostname or "", place.port or 0), 30) as link:
+            link.sendall(b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            time.sleep(2)  # a connection that waits for its next request lives on
+            link.sendall(b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            time.sleep(0.5)
+            assert link.recv(10_000).count(b"HTTP/1.1 200") == 2
+    finally:
+        assert own.stop() == 0
+
+
+def test_an_address_has_a_part_of_all_connections() -> None:
+    aborted: Counter[str] = Counter()
+
+    def connect(host: str) -> Bounded:
+        made = Bounded.__new__(Bounded)
+        transport = mock.Mock()
+        transport.get_extra_info = {"peername": (host, 1), "sockname": ("127.0.0.1", 2)}.get
+        transport.abort = lambda: aborted.update([host])
+        made.loop, made.connections, made.logger = mock.Mock(), set(), mock.Mock(level=100)
+        made.cycle, made.parser, made.flow = None, None, None  # type: ignore[assignment]
+        made.timeout_keep_alive_task = None
+        made.connection_made(transport)
+        return made
+
+    links = [connect(host) for host in ("10.0.0.1", "127.0.0.1") for _ in range(2510)]
+    assert aborted == {"10.0.0.1": 10}
+    for link in links:
+        link.connection_lost(None)
+    assert not Bounded._of
 
 
 def test_bodies_that_trickle_are_given_up(models: Path) -> None:

@@ -32,8 +32,8 @@ class Options(Threaded, Splitting):
     )
     body_deadline: float = option(
         30.0,
-        help="Seconds for the body of a request to come, and for each part of an answer to be read; a slow body is "
-        "answered 408.",
+        help="Seconds for the head of a request to come, for its body, and for each part of an answer to be read; a "
+        "slow body is answered 408.",
         min=0.05,
     )
     max_texts: int = option(1000, help="Texts of a request.", min=1)
