@@ -6,7 +6,8 @@ of 95 and of 99 in 100. `cost` is the processor time of a request, server and de
 same lines in one call of the decoder. `batches` are requests of 100 lines, against `dragoman translate` on the same
 text, in turn: the ratio of lines per processor second, and per second. `overload` asks ten times as often as the
 server can answer, at set times, for `--seconds`: answers by status, how many of those that were let in came after
-their deadline, memory before and after. `shared` are bytes of a decoder's own for one and for two processes, and what
+their deadline, memory before and after. `detail` has 64 clients ask for lists of 100 with features, and for lattices:
+memory before, at most, and after. `shared` are bytes of a decoder's own for one and for two processes, and what
 sharing the language model costs in processor time. Clients are processes of their own on the same machine: its cores
 are shared with them. `--only captions cost` runs some of these parts.
 """
@@ -26,6 +27,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -111,11 +113,15 @@ class Client:
 
     async def ask(self, lines: str | Sequence[str]) -> tuple[int, Any]:
         """Status and answer."""
+        return await self.send("/translate", {"q": lines, "source": "de", "target": "en"})
+
+    async def send(self, path: str, asked: Any) -> tuple[int, Any]:
+        """Status and answer of any request."""
         if self._link is None:
             self._link = await asyncio.open_connection("127.0.0.1", self._port)
         reader, writer = self._link
-        body = json.dumps({"q": lines, "source": "de", "target": "en"}).encode()
-        head = "POST /translate HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json"
+        body = json.dumps(asked).encode()
+        head = f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json"
         writer.write(f"{head}\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body)
         got = await reader.readuntil(b"\r\n\r\n")
         length = int(re.search(rb"content-length: (\d+)", got.lower())[1])  # type: ignore[index]
@@ -235,6 +241,37 @@ def overload_of(port: int, lines: list[str], rate: float, seconds: float) -> dic
     return asyncio.run(_open(port, lines, rate, seconds))
 
 
+HEAVY: tuple[tuple[int, dict[str, Any]], ...] = (
+    (1, {"nbest": 100, "explain": True}), (10, {"nbest": 100, "explain": True}), (200, {"nbest": 100, "explain": True}),
+    (1, {"lattice": True}), (5, {"lattice": True, "nbest": 100, "explain": True}), (100, {"lattice": True}),
+)  # fmt: skip
+"""Lines of a request, and what is wanted of them."""
+
+
+async def _heavy(port: int, lines: Sequence[str], clients: int, seconds: float) -> dict[str, Any]:
+    seen: Counter[str] = Counter()
+    size, until = [0], time.perf_counter() + seconds
+
+    async def one(number: int) -> None:
+        while time.perf_counter() < until:
+            count, wanted = HEAVY[number % len(HEAVY)]
+            client, number = Client(port), number + 1
+            asked = {"text": "\n".join(lines[number % 100 :][:count]), **wanted}
+            status, content = await client.send("/v1/translate", asked)
+            seen[str(status)] += 1
+            size[0] = max(size[0], len(content))
+            client.close()
+            await asyncio.sleep(0.0 if status == 200 else 0.2)
+
+    await asyncio.gather(*(one(number) for number in range(clients)))
+    return {"answers": dict(seen), "largest": size[0]}
+
+
+def heavy_of(port: int, lines: list[str], clients: int, seconds: float) -> dict[str, Any]:
+    """Many who want all that there is to know."""
+    return asyncio.run(_heavy(port, lines, clients, seconds))
+
+
 def command_line(model: Path, lines: Sequence[str]) -> tuple[float, float]:
     """`dragoman translate`: wall and processor seconds, without those of starting it."""
     with tempfile.TemporaryDirectory() as folder:
@@ -330,6 +367,19 @@ def _overload(model: Path, lines: list[str], options: argparse.Namespace) -> dic
         return {**report, "answers_after": _away("clients_of", port, lines, 1, 1.0)["requests"] > 0}
 
 
+def _detail(model: Path, lines: list[str], options: argparse.Namespace) -> dict[str, Any]:
+    """Lists of 100 with features, and lattices, for many at once: what memory it takes at most."""
+    with _warm(model, lines) as server, ThreadPoolExecutor(1) as pool:
+        rows = [server.memory()]
+        asking = pool.submit(_away, "heavy_of", server.url.port, lines, 64, options.seconds / 2)
+        while not asking.done():
+            rows.append(server.memory())
+            time.sleep(0.1)
+        most = [max(column) for column in zip(*rows, strict=True)]
+        megabytes = [[round(part / 1e6, 1) for part in row] for row in (rows[0], most, server.memory())]
+        return {**asking.result(), "megabytes": megabytes}
+
+
 def _cost(model: Path, lines: list[str], options: argparse.Namespace) -> dict[str, Any]:
     """Processor time of single captions, beside that of the same lines in the decoder alone."""
     decoder = Decoder(model, threads=1)
@@ -381,6 +431,7 @@ def _shared(model: Path, lines: list[str], options: argparse.Namespace) -> dict[
 CLIENTS = (1, 8, 64, 512)
 PARTS: dict[str, Callable[[Path, list[str], argparse.Namespace], dict[str, Any]]] = {
     "start": _start, "captions": _captions, "cost": _cost, "batches": _batches_against, "overload": _overload,
+    "detail": _detail,
     "shared": _shared,
 }  # fmt: skip
 

@@ -63,6 +63,8 @@ class Server:
 
     url: str
     process: subprocess.Popen[str]
+    wait: float = 60.0
+    """Seconds for an answer."""
 
     def call(self, path: str, content: Any = None, **headers: str) -> tuple[int, Any]:
         """Status and JSON of a call: an object is sent as JSON, bytes as they are."""
@@ -78,11 +80,23 @@ class Server:
             self.url + path, data, {**kind, **names}, method=method or ("GET" if data is None else "POST")
         )
         try:
-            with urllib.request.urlopen(request, timeout=60) as answer:
+            with urllib.request.urlopen(request, timeout=self.wait) as answer:
                 return answer.status, answer.read(), answer.headers
         except urllib.error.HTTPError as error:
             with error:
                 return error.code, error.read(), error.headers
+
+    def upload(self, name: str = "", content: bytes = b"", **fields: str) -> tuple[int, Any]:
+        """Status and JSON of `/translate_file`; 0 and nothing if there is no answer in time."""
+        parts = [f'name="{field}"\r\n\r\n{value}'.encode() for field, value in fields.items()]
+        if name:
+            parts.append(f'name="file"; filename="{name}"\r\n\r\n'.encode() + content)
+        body = b"".join(b"--b\r\nContent-Disposition: form-data; " + part + b"\r\n" for part in parts) + b"--b--\r\n"
+        try:
+            kind = {"Content-Type": "multipart/form-data; boundary=b"}
+            return self.call("/translate_file", body, **kind)
+        except TimeoutError:
+            return 0, None
 
     def workers(self) -> list[int]:
         """The processes that decode."""

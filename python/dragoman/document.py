@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -59,20 +60,25 @@ class Document:
         parts: list[str] = []
         spans: list[Span] = []
         at = done = 0
-        for number, ((start, end), translation) in enumerate(zip(self.spans, translations, strict=True)):
-            gap = self.text[at:start]
-            if number and not gap.strip(" "):
-                gap = (gap or " ") if apart else ""
+        for number, ((_, end), translation) in enumerate(zip(self.spans, translations, strict=True)):
+            gap = self.before(number, apart=apart)
             parts += [gap, translation]
             spans.append((done + len(gap), done + len(gap) + len(translation)))
             done, at = spans[-1][1], end
         return "".join([*parts, self.text[at:]]), spans
 
+    def before(self, number: int, *, apart: bool = True) -> str:
+        """What stands before the translation of a sentence, and after that of the one before."""
+        gap = self.text[self.spans[number - 1][1] if number else 0 : self.spans[number][0]]
+        if number and not gap.strip(" "):
+            return (gap or " ") if apart else ""
+        return gap
+
     def place(self, start: int, end: int) -> tuple[int, int, int]:
         """The sentence that has a span of the text, and the span in it."""
-        for number, (first, last) in enumerate(self.spans):
-            if first <= start and end <= last:
-                return number, start - first, end - first
+        number = bisect_right(self.spans, start, key=lambda span: span[0]) - 1
+        if number >= 0 and end <= self.spans[number][1]:
+            return number, start - self.spans[number][0], end - self.spans[number][0]
         raise OptionError(f"the span {start}-{end} does not lie in one sentence of the text")
 
 

@@ -93,9 +93,11 @@ _WIDE = "。！？｡"
 _STOPS = rf".!?…{_WIDE}।॥؟۔።՝։"
 _CLOSERS = "\"'”“’‘»«›‹)\\]}」』）】"
 _OPENERS = "\"'“„‘‚«‹(\\[{¿¡「『（【—–-"
-_END = re.compile(rf"[{_STOPS}]+[{_CLOSERS}]*(?=\s|$)|[{_WIDE}]+[{_CLOSERS}]*")
+# Looked for where marks begin and nowhere inside them, and one character is enough of the next word: else a text of marks
+# alone, or one without spaces, would cost the square of its length.
+_END = re.compile(rf"(?<![{_STOPS}])[{_STOPS}]+[{_CLOSERS}]*(?=\s|$)|[{_WIDE}]+[{_CLOSERS}]*")
 _WORD = re.compile(r"[^\s(\[{\"'“„«‹‘‚]*$")
-_NEXT = re.compile(rf"\s*([{_OPENERS}]*)(\S*)")
+_NEXT = re.compile(rf"\s*([{_OPENERS}]*)(\S?)")
 _LONGEST_ABBREVIATION = 24
 """Characters before a full stop that are looked at: so a text of a million letters costs no more than others."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import urllib.error
 import urllib.parse
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,8 @@ from starlette.testclient import TestClient
 from tests.serving import Server, start
 
 from dragoman import serve
+from dragoman.serve.frames import Found
+from dragoman.serve.safety import Guard, Room
 
 GERMAN = "Der Hund sieht den Stein."
 ENGLISH = "The dog sees the stone."
@@ -95,17 +98,9 @@ def test_what_has_no_words_comes_back(server: Server) -> None:
     assert server.call("/translate", {**asked, "q": ["😀", "😁"]})[1]["translatedText"] == ["😀", "😁"]
 
 
-def _upload(server: Server, name: str = "", content: bytes = b"", **fields: str) -> tuple[int, Any]:
-    parts = [f'name="{field}"\r\n\r\n{value}'.encode() for field, value in fields.items()]
-    if name:
-        parts.append(f'name="file"; filename="{name}"\r\n\r\n'.encode() + content)
-    body = b"".join(b"--b\r\nContent-Disposition: form-data; " + part + b"\r\n" for part in parts) + b"--b--\r\n"
-    return server.call("/translate_file", body, **{"Content-Type": "multipart/form-data; boundary=b"})
-
-
 def test_files(server: Server) -> None:
     for source in ("de", "auto"):
-        status, found = _upload(server, "text.txt", f"{GERMAN}\n".encode(), source=source, target="en")
+        status, found = server.upload("text.txt", f"{GERMAN}\n".encode(), source=source, target="en")
         path = found["translatedFileUrl"].removeprefix(server.url)
         assert status == 200 and path.startswith("/download_file/") and path.endswith(".txt")
         assert server.raw(path)[:2] == (200, f"{ENGLISH}\n".encode())
@@ -124,7 +119,7 @@ def test_files(server: Server) -> None:
     ],
 )
 def test_errors_of_files_are_libretranslates(server: Server, name: str, changed: dict[str, str], error: str) -> None:
-    found = _upload(server, name, GERMAN.encode(), **{"source": "de", "target": "en", **changed})
+    found = server.upload(name, GERMAN.encode(), **{"source": "de", "target": "en", **changed})
     assert found == (400, {"error": error})
 
 
@@ -140,6 +135,40 @@ def test_a_fault_is_told_in_json(
         assert answer.status_code == 500 and set(answer.json()) == {"error"}
         assert answer.headers["x-content-type-options"] == "nosniff"
     assert "RuntimeError" in caplog.text and "libretranslate.py" in caplog.text and "Hund" not in caplog.text
+
+
+def test_a_fault_in_the_middle_of_a_stream_is_told(
+    models: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def broken(*_: Any, **__: Any) -> AsyncIterator[Found]:
+        yield Found("one")
+        raise RuntimeError(f"a fault in {GERMAN}")
+
+    monkeypatch.setattr("dragoman.serve.service.Service.stream", broken)
+    with TestClient(serve.app(models / "phrase")) as client:
+        answer = client.post("/v1/translate", json={"text": f"{GERMAN} {GERMAN}", "stream": True})
+        lines = [json.loads(line) for line in answer.text.splitlines()]
+        assert answer.status_code == 200 and len(lines) == 2 and set(lines[1]) == {"error"}
+    assert "RuntimeError" in caplog.text and "api_v1.py" in caplog.text and "Hund" not in caplog.text
+
+
+@pytest.mark.parametrize("after", [0, 1])
+def test_a_fault_outside_all_paths_is_told_without_text(after: int, caplog: pytest.LogCaptureFixture) -> None:
+    """What comes out of the application the web server would log, with all that the error says."""
+
+    async def broken(_: Any, __: Any, send: Any) -> None:
+        for _ in range(after):
+            await send({"type": "http.response.start", "status": 200, "headers": []})
+        raise RuntimeError(f"a fault in {GERMAN}")
+
+    client = TestClient(Guard(broken, most=1000, room=Room(), hosts=()))
+    if not after:
+        answer = client.get("/")
+        assert answer.status_code == 500 and set(answer.json()) == {"error"}
+        assert answer.headers["x-content-type-options"] == "nosniff"
+    else:
+        client.get("/")  # its answer has no end, which the web server tells the caller by a cut
+    assert "RuntimeError" in caplog.text and "Hund" not in caplog.text
 
 
 def test_paragraphs_and_blank_lines_are_kept(server: Server) -> None:

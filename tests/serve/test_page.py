@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -96,6 +97,142 @@ def test_words_light_what_belongs_to_them_both_ways(page: Page) -> None:
     for _ in range(5):
         page.keyboard.press("ArrowRight")
     expect(page.locator("#target .word.hot")).to_have_text("dog")
+
+
+def test_words_of_the_source_text_light_their_translation(page: Page) -> None:
+    write(page, "Heute lacht die Frau. Der Mann sucht den Wald.")
+    for word, translation in (("Frau", "woman"), ("lacht", "laughs"), ("Wald", "forest")):
+        over_source(page, word)
+        expect(page.locator("#target .word.hot")).to_have_text(translation)
+        expect(page.locator("#mirror mark")).to_have_text(word)
+    shot(page, "hover-source")
+    page.hover("#target .word >> text=laughs")  # and the other way
+    expect(page.locator("#mirror mark")).to_have_text("lacht")
+    area = page.locator("#source").bounding_box()
+    assert area
+    page.mouse.move(area["x"] + area["width"] - 20, area["y"] + area["height"] - 20)  # where no text is
+    page.mouse.move(area["x"] + area["width"] + 400, area["y"] + 5)
+    expect(page.locator("#target .word.hot")).to_have_count(0)
+    expect(page.locator("#mirror mark")).to_have_count(0)
+
+
+def over_source(page: Page, word: str) -> None:
+    """Moves the pointer to a word of the text that was written: its place is found by a range in a copy of the text."""
+    x, y = page.evaluate(
+        """word => {
+            const area = document.getElementById("source"), copy = area.cloneNode();
+            const text = document.createElement("div");
+            text.style.cssText = "position:fixed;white-space:pre-wrap;overflow-wrap:break-word;visibility:hidden";
+            const style = getComputedStyle(area), box = area.getBoundingClientRect();
+            for (const name of ["font", "padding", "border", "boxSizing", "lineHeight"]) text.style[name] = style[name];
+            Object.assign(text.style, {left: box.left + "px", top: box.top + "px", width: box.width + "px"});
+            text.textContent = area.value;
+            document.body.append(text);
+            const range = document.createRange(), at = area.value.indexOf(word);
+            range.setStart(text.firstChild, at);
+            range.setEnd(text.firstChild, at + word.length);
+            const place = range.getBoundingClientRect();
+            text.remove();
+            return [place.x + place.width / 2, place.y + place.height / 2];
+        }""",
+        word,
+    )
+    page.mouse.move(x, y)
+
+
+def asked(page: Page) -> list[str]:
+    """The texts that the page asks translations of from now on, but for explanations."""
+    texts: list[str] = []
+
+    def note(request: Any) -> None:
+        if request.url.endswith("/v1/translate") and not (request.post_data_json or {}).get("explain"):
+            texts.append(request.post_data_json["text"])
+
+    page.on("request", note)
+    return texts
+
+
+def test_keys_in_quick_succession_ask_once(page: Page) -> None:
+    texts = asked(page)
+    page.locator("#source").press_sequentially("der Hund lacht.", delay=20)
+    expect(page.locator("#target")).to_have_text("The dog laughs.")
+    page.locator("#source").press_sequentially(" die Frau lacht.", delay=20)
+    expect(page.locator("#target")).to_have_text("The dog laughs. The woman laughs.")
+    assert texts == ["der Hund lacht.", "der Hund lacht. die Frau lacht."]
+
+
+def test_what_is_outdated_is_cancelled(page: Page, server: Server) -> None:
+    """At the first key stroke: the browser gives the request up, and the server its search."""
+    failed: list[str] = []
+    page.on("requestfailed", lambda request: failed.append(request.failure or ""))
+    page.route(
+        "**/v1/translate", lambda route: None if "Mann" in (route.request.post_data or "") else route.continue_()
+    )
+    with page.expect_request("**/v1/translate"):
+        page.fill("#source", "der Mann lacht.")
+    assert not failed
+    with page.expect_event("requestfailed"):
+        page.locator("#source").press("x")
+    assert failed == ["net::ERR_ABORTED"]
+    page.fill("#source", "der Hund lacht.")
+    expect(page.locator("#target")).to_have_text("The dog laughs.")
+    page.unroute("**/v1/translate")
+    cancelled = server.metric("dragoman_cancelled_total")
+    with page.expect_request("**/v1/translate"):
+        page.fill("#source", " ".join([TEXT.replace("\n", " ")] * 100))
+    page.wait_for_timeout(50)
+    page.fill("#source", "der Vogel lacht.")
+    expect(page.locator("#target")).to_have_text("The bird laughs.")
+    server.calm()
+    assert server.metric("dragoman_cancelled_total") == cancelled + 1
+
+
+def test_answers_out_of_order_change_nothing(page: Page) -> None:
+    """An answer that comes after that of a newer text is not shown, even if the browser lets it through."""
+    page.evaluate(
+        """() => {  // a network that does not hear that a request is given up, and holds back the first answers
+            const real = window.fetch;
+            window.fetch = async (path, options = {}) => {
+                const old = String(options.body || "").includes("Mann");
+                if (old) await new Promise((done) => setTimeout(done, 1500));
+                const answer = await real(path, {...options, signal: undefined});
+                if (old) window.came = (window.came || 0) + 1;
+                return answer;
+            };
+        }"""
+    )
+    page.fill("#source", "der Mann lacht.")
+    page.wait_for_timeout(400)
+    page.fill("#source", "der Hund lacht. die Frau lacht.")
+    expect(page.locator("#target")).to_have_text("The dog laughs. The woman laughs.")
+    until = time.monotonic() + 15
+    while not page.evaluate("window.came || 0") and time.monotonic() < until:
+        page.wait_for_timeout(100)
+    assert page.evaluate("window.came") == 1
+    page.wait_for_timeout(200)
+    expect(page.locator("#target")).to_have_text("The dog laughs. The woman laughs.")
+    expect(page.locator("#source-words")).to_contain_text("Hund")
+    expect(page.locator("#error")).to_be_hidden()
+
+
+def test_a_long_text_comes_sentence_by_sentence(browser: Browser, models: Path) -> None:
+    own = start("--model", models / "phrase", "--deadline", "0.5", "--threads", "1")
+    try:
+        for page in _page(browser, own):
+            text = "\n\n".join([TEXT] * 200)
+            page.fill("#source", text)
+            expect(page.locator("#status")).to_contain_text("so far")
+            expect(page.locator("#target .sentence").nth(20)).to_be_visible()
+            shot(page, "long")
+            expect(page.locator("#status")).to_contain_text("600 sentences in", timeout=90_000)
+            wanted = "The dog sees the stone. Today the woman laughs.\n\nThe man seeks the forest."
+            assert page.locator("#target").evaluate("e => e.textContent") == "\n\n".join([wanted] * 200)
+            page.locator("#target .word >> text=woman").first.hover()
+            expect(page.locator("#mirror mark")).to_have_text("Frau")
+            expect(page.locator("#features tbody tr").first).to_be_visible()
+            page.expected = 1  # type: ignore[attr-defined]  # Chromium notes the 413 on its console
+    finally:
+        assert own.stop() == 0
 
 
 def test_a_word_far_down_is_shown(page: Page) -> None:
@@ -212,6 +349,24 @@ def test_errors_are_told(page: Page, tmp_path: Path) -> None:
 
 def test_it_fits_a_telephone(page: Page) -> None:
     page.set_viewport_size({"width": 360, "height": 740})
+    long = "Der Mann sucht den Wald, der Junge kennt den Baum, die Lehrerin singt, Donaudampfschifffahrtsgesellschaft."
+    for name in ("phrase", "hiero"):
+        page.select_option("#model", name)
+        write(page, long)
+        expect(page.locator("#status")).to_contain_text("sentence")
+        page.wait_for_timeout(300)
+        wide = """() => [...document.querySelectorAll("body *")].filter((e) => e.scrollWidth > e.clientWidth + 1
+            && ["auto", "scroll"].includes(getComputedStyle(e).overflowX))
+            .map((e) => e.getAttribute("aria-labelledby") || e.id)"""
+        assert page.evaluate(wide) == [], "something has to be scrolled sideways"
+        assert page.evaluate("document.documentElement.scrollWidth") <= 360
+        shot(page, f"telephone-{name}")
+    page.locator("#source-words button").first.focus()  # columns: up and down in a text, sideways to the other
+    page.keyboard.press("ArrowDown")
+    expect(page.locator("#source-words button:focus")).to_have_text("Mann")
+    page.keyboard.press("ArrowRight")
+    expect(page.locator("#target-words button:focus")).to_have_count(1)
+    page.select_option("#model", "phrase")
     write(page)
     assert page.evaluate("document.documentElement.scrollWidth") <= 360
     for name in ("#source", "#target", "#copy", "#model", "#features"):

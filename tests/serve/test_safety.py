@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from starlette.testclient import TestClient
@@ -13,7 +14,8 @@ from tests.serving import Server
 from dragoman import serve
 from dragoman.errors import InputError
 from dragoman.serve.application import ROUTES
-from dragoman.serve.safety import Keys, Rates, is_loopback, read_keys
+from dragoman.serve.endpoint import Key
+from dragoman.serve.safety import Keys, Rates, address_of, is_loopback, read_keys
 
 ASKED = {"text": "Der Hund lacht."}
 LIBRE = {"q": "Der Hund lacht.", "source": "de", "target": "en"}
@@ -28,7 +30,7 @@ def test_keys(model: str) -> None:
     keys = Keys(frozenset({"user-key"}), frozenset({"admin-key"}))
     with TestClient(serve.app(model, keys=keys)) as client:
         for way in ROUTES:
-            if way.key or way.admin:
+            if way.key in {Key.HEAD, Key.ADMIN}:
                 path = way.path.replace("{name}", "phrase")
                 assert client.request(way.method, path).status_code == 401, path
         assert client.post("/v1/translate", json=ASKED, headers={"Authorization": "Bearer wrong"}).status_code == 403
@@ -63,6 +65,81 @@ def test_a_rate_is_kept(model: str) -> None:
         slow = client.post("/translate", json=LIBRE)
         assert slow.status_code == 429 and slow.json()["error"].startswith("Slowdown:")
         assert 1 <= int(slow.headers["retry-after"]) <= 20
+
+
+def test_a_key_that_nobody_asked_for_is_no_new_caller(model: str) -> None:
+    with TestClient(serve.app(model, rate=3)) as client:
+        codes = [
+            client.post("/v1/translate", json=ASKED, headers={"X-API-Key": f"key-{n}"}).status_code for n in "1234"
+        ]
+        assert codes == [200, 200, 200, 429]
+        codes = [client.post("/translate", json={**LIBRE, "api_key": f"key-{n}"}).status_code for n in "1234"]
+        assert codes == [429] * 4
+
+
+@pytest.mark.parametrize("path", ["/translate", "/v1/translate"])
+def test_each_text_counts(model: str, path: str) -> None:
+    texts = ["Der Hund lacht."] * 4
+    asked: dict[str, object] = {**LIBRE, "q": texts} if path == "/translate" else {"text": texts}
+    with TestClient(serve.app(model, rate=9)) as client:
+        codes = [client.post(path, json=asked).status_code for _ in range(3)]
+        assert codes == [200, 200, 429]
+        assert client.post("/v1/translate", json=ASKED).status_code == 200, "the ninth"
+        assert client.post("/v1/translate", json=ASKED).status_code == 429
+    with TestClient(serve.app(model, rate=3)) as client:  # more than a minute brings: once, and then nothing for long
+        assert client.post(path, json=asked).status_code == 200
+        slow = client.post(path, json=asked)
+        assert slow.status_code == 429 and int(slow.headers["retry-after"]) > 30
+
+
+@pytest.mark.parametrize("place", ["head", "body"])
+def test_keys_cannot_be_guessed_quickly(model: str, place: str) -> None:
+    keys = Keys(frozenset({"user-key"}))
+
+    def ask(key: str, client: TestClient) -> int:
+        if place == "head":
+            return client.post("/v1/translate", json=ASKED, headers={"X-API-Key": key}).status_code
+        return client.post("/translate", json={**LIBRE, "api_key": key}).status_code
+
+    with TestClient(serve.app(model, keys=keys)) as client:
+        assert [ask("wrong-key", client) for _ in range(22)] == [403] * 20 + [429] * 2
+        assert ask("user-key", client) == 429, "else a guess would be told"
+    with TestClient(serve.app(model, keys=keys)) as client:
+        assert [ask("user-key", client) for _ in range(30)] == [200] * 30
+
+
+def test_a_wrong_key_in_the_head_is_told_before_the_body_is_read(model: str) -> None:
+    with TestClient(serve.app(model, keys=Keys(frozenset({"user-key"})))) as client:
+        head = {"X-API-Key": "wrong-key", "Content-Type": "application/json"}
+        for path in ("/translate", "/detect", "/suggest", "/translate_file", "/v1/translate"):
+            scope: dict[str, Any] = {"type": "http", "method": "POST", "path": path, "headers": [], "query_string": b"",
+                     "client": ("1.2.3.4", 5), "server": ("a", 80), "scheme": "http", "state": {}}  # fmt: skip
+            scope["headers"] = [(name.lower().encode(), value.encode()) for name, value in head.items()]
+            assert _status(client, scope) == 403, path
+
+
+def _status(client: TestClient, scope: dict[str, Any]) -> int:
+    """The status of a request whose body must not be read."""
+    seen: list[int] = []
+
+    async def receive() -> Any:
+        raise AssertionError("the body was read")
+
+    async def send(message: Any) -> None:
+        seen.append(message.get("status", 0))
+
+    async def run() -> None:
+        await client.app(scope, receive, send)
+
+    assert client.portal is not None
+    client.portal.call(run)
+    return seen[0]
+
+
+def test_networks_are_callers() -> None:
+    of = [address_of({"type": "http", "client": (host, 1)}) for host in ("1.2.3.4", "2001:db8::1", "2001:db8::2")]
+    assert of == ["1.2.3.4", "2001:db8::/64", "2001:db8::/64"]
+    assert address_of({"type": "http"}) == ""
 
 
 def test_rates_fill_again(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -96,6 +96,8 @@ def test_long_texts_come_line_by_line(server: Server) -> None:
     assert lines[-1].items() >= {"done": True, "sentences": 300, "revision": 1}.items()
     assert [line["text"] for line in lines[:-1]] == ["The dog sees the stone."] * 300
     assert [text[a:b] for a, b in (line["span"] for line in lines[:-1])] == [GERMAN] * 300
+    whole = server.call("/v1/translate", {"text": text})[1]["translations"][0]["text"]
+    assert "".join(line["before"] + line["text"] for line in lines[:-1]) == whole
 
 
 def test_batches(server: Server) -> None:
@@ -200,6 +202,16 @@ def test_old_weights_go_with_the_last_request_that_has_them(models: Path) -> Non
         while kept() != [("phrase", 4)] and time.monotonic() < until:
             client.get("/ready")
         assert kept() == [("phrase", 4)]
+
+
+def test_ready_says_whether_requests_are_answered(models: Path) -> None:
+    with TestClient(serve.app({"phrase": models / "phrase"})) as client:
+        service: Any = client.app.state.service
+        assert (client.get("/ready").status_code, client.get("/ready").json()) == (200, {"ready": True})
+        service.queue.decoders[0].ready = False
+        assert (client.get("/ready").status_code, client.get("/ready").json()) == (503, {"ready": False})
+        service.queue.decoders[0].ready = service.closing = True
+        assert client.get("/ready").status_code == 503
 
 
 def test_weights_reach_a_decoder_that_is_being_replaced(models: Path) -> None:

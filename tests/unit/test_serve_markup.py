@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import time
 from collections import Counter
+from contextlib import suppress
 
 import pytest
 
@@ -12,7 +14,9 @@ pytest.importorskip("starlette")
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman.serve.markup import Aligned, Page
+from dragoman.errors import OptionError
+from dragoman.serve.markup import Aligned, Page, read_pages
+from dragoman.serve.scanner import scan
 
 TAG = re.compile(r"<[^>]*>")
 WORDS = ["eins", "zwei", "drei", "vier"]
@@ -90,10 +94,69 @@ def test_tags_follow_their_words() -> None:
 def test_what_is_not_translated_stays(page: str) -> None:
     read = Page(page)
     assert not read.segments
-    assert read.filled([]) == page.replace("&nbsp;", "\xa0")
+    assert read.filled([]) == page
 
 
 @given(st.text(st.sampled_from("<>/abp&;!-\"'= \n"), max_size=60))
 def test_no_text_is_too_strange(text: str) -> None:
     read = Page(text)
     read.filled([moved(segment.text, [1, 0]) for segment in read.segments])
+
+
+@given(st.text(st.sampled_from("<>/abp&;!-\"'= \nscript"), max_size=80))
+def test_all_parts_together_are_the_page(text: str) -> None:
+    parts = list(scan(text))
+    assert "".join(text[part.start : part.end] for part in parts) == text
+    assert all(part.start < part.end for part in parts)
+
+
+@pytest.mark.parametrize(
+    ("page", "texts"),
+    [("a < b", ["a < b"]), ('<a title="x > y">a</a>', ["a"]), ("<a title='>'>a</a>", ["a"]), ("<a b=c>d", ["d"]),
+     ("a<!-- <b> -->b", ["ab"]), ("<!-->a", ["a"]), ("a <b never ends", ["a "]), ('<a x="never ends>a</a>', []),
+     ("<SCRIPT>a</b></Script >b", ["b"]), ("<style/>a", ["a"]), ("<pre>a<pre>b</pre>c</pre>d", ["d"]),
+     ("&lt;b&gt; &amp;amp; &#228; &auml", ["<b> &amp; ä ä"]), ("&#" + "1" * 5000 + ";", ["\ufffd" + "1" * 4968 + ";"]),
+     ("<p translate=no>a</p>b", ["b"]), ("a<p>b<br>c", ["a", "b", "c"])],
+)  # fmt: skip
+def test_what_is_text(page: str, texts: list[str]) -> None:
+    assert [segment.text for segment in Page(page).segments] == texts
+
+
+def _filled(text: str) -> None:
+    (page,) = read_pages([text])
+    made = []
+    for segment in page.segments:
+        places = spans(segment.text)
+        links = [(*source, *target) for source, target in zip(places, places[::-1], strict=True)]
+        made.append(Aligned(segment.text, links, places))
+    page.filled(made)
+
+
+@pytest.mark.parametrize(
+    "part",
+    ["<a ", "<b>", "<b>x ", "<b>" * 99 + "x" + "</b>" * 99, "<b>x " * 99 + "</b>" * 99, "<", "<!--", '<a x="', "<a ==",
+     "<?", "</b>", "</", "<script>", "<script></script", "&", "&#1", "&#x", "&ampx", "<pre>", "<img>x ", "<b>x</b> ",
+     " ", "<p>x", "x ", "<i translate=", "<b><i>x</b></i> ", "<![CDATA["],
+)  # fmt: skip
+def test_the_time_for_a_page_is_in_proportion_to_its_length(part: str) -> None:
+    """Two million characters of anything: seconds, or a refusal, where a square would be hours."""
+    began = time.process_time()
+    with suppress(OptionError):  # too many tags, or too deep
+        _filled(part * (2_000_000 // len(part)))
+    assert time.process_time() - began < 30
+
+
+@pytest.mark.parametrize("part", ["<b>x " * 90 + "</b>" * 90, "<img>x ", "<b>x</b> ", "<i>" * 90 + "x" + "</i>" * 90])
+def test_as_many_tags_as_there_may_be(part: str) -> None:
+    began = time.process_time()
+    _filled((part + " ") * (99_000 // part.count("<")))
+    assert time.process_time() - began < 30
+
+
+def test_tags_are_counted_and_measured() -> None:
+    Page("<b>" * 50 + "x" + "</b>" * 50)
+    for page in ("<b>" * 1000 + "x", "x</b>" * 1000):
+        with pytest.raises(OptionError, match="more than 100 deep"):
+            Page(page)
+    with pytest.raises(OptionError, match="100,000 tags at most"):
+        read_pages(["<br>" * 60_000] * 2)

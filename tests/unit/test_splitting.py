@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -70,6 +71,21 @@ def test_long_sentences_are_cut_at_clauses() -> None:
 def test_a_long_line_takes_no_longer_than_its_length() -> None:
     assert len(Rules("en").spans("a. " * 50_000)) > 0
     assert len(Rules("en").spans("." * 100_000)) == 1
+    began = time.process_time()
+    for part in ("...a", "。a", "。(", ".)", "?!a"):
+        Rules("de").spans(part * (600_000 // len(part)))
+    assert time.process_time() - began < 20
+
+
+def test_a_place_is_found_among_many_sentences() -> None:
+    document = Document.of("Ja. Nein.\n" * 50_000, Rules("de"))
+    began = time.process_time()
+    for number in range(1000):
+        at = 500_000 - 10 * number - 6
+        assert document.place(at, at + 4) == (99_999 - 2 * number, 0, 4)
+    with pytest.raises(OptionError, match="one sentence"):
+        document.place(1, 5)
+    assert time.process_time() - began < 2
 
 
 def test_splitters_of_users(tmp_path: Path) -> None:

@@ -23,8 +23,6 @@ from dragoman.serve.options import Options
 __all__ = ["serve"]
 
 _BACKLOG = 2048
-_CONNECTIONS = 10_000
-"""Callers at once: more are answered 503."""
 
 
 @click.command(cls=Command)
@@ -90,7 +88,7 @@ def serve(
     # On this machine a page of another site could give itself our address: only these names are ours.
     hosts = ("localhost", "127.0.0.1", "::1", host) if alone else ()
     _more_files()
-    _run(build(service, hosts=hosts), _listening(host, port), chosen.deadline)
+    _run(build(service, hosts=hosts), _listening(host, port), chosen)
 
 
 def _more_files() -> None:
@@ -114,12 +112,15 @@ def _listening(host: str, port: int) -> socket.socket:
     return opened
 
 
-def _run(app: Any, listening: socket.socket, deadline: float) -> None:
+def _run(app: Any, listening: socket.socket, options: Options) -> None:
     import uvicorn  # noqa: PLC0415  an extra
+
+    from dragoman.serve.protocol import CONNECTIONS, bounded  # noqa: PLC0415
 
     config = uvicorn.Config(
         app, log_level="error", access_log=False, lifespan="on", server_header=False, timeout_keep_alive=30,
-        timeout_graceful_shutdown=math.ceil(max(30.0, deadline)), backlog=_BACKLOG, limit_concurrency=_CONNECTIONS,
+        timeout_graceful_shutdown=math.ceil(max(30.0, options.deadline)), backlog=_BACKLOG,
+        limit_concurrency=CONNECTIONS, http=bounded(options.body_deadline),
     )  # fmt: skip
     server = uvicorn.Server(config)
     host, port = listening.getsockname()[:2]

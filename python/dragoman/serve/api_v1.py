@@ -11,12 +11,13 @@ from msgspec import Meta
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
-from dragoman.document import Document
+from dragoman.document import Document, spaced
 from dragoman.errors import OptionError
-from dragoman.serve.endpoint import Bad, answer, body
+from dragoman.serve.endpoint import Bad, answer, body, charge
 from dragoman.serve.frames import Constraint, Found, Recipe
 from dragoman.serve.models import Version
 from dragoman.serve.queue import Full, Line, Lost, Refused
+from dragoman.serve.safety import FAULT, Outside, log_fault
 from dragoman.serve.service import Caller, Gone, Service, Translated, recipe_of
 
 __all__ = [
@@ -97,6 +98,7 @@ async def translate(service: Service, request: Request) -> Response:
     asked = await body(request, Translate)
     texts = [asked.text] if isinstance(asked.text, str) else asked.text
     _check(asked, texts, service)
+    charge(service, request, len(texts))
     caller = service.caller(request, asked.deadline)
     version = await service.version(asked.model, asked.source, asked.target, texts, caller)
     recipe = _recipe(asked, version)
@@ -109,8 +111,8 @@ async def translate(service: Service, request: Request) -> Response:
 
     split = asked.split and not asked.tokenized
     if asked.stream:
-        documents = [service.document(text, version, split=split) for text in texts]
-        streamed = _streamed(service, documents, [lines(one) for one in documents], version, recipe, caller)
+        documents, asked_for = await service.cut(texts, version, caller, split=split, lines=lines)
+        streamed = _streamed(service, documents, asked_for, version, recipe, caller)
         return StreamingResponse(streamed, media_type="application/x-ndjson")
     made = await service.translate(texts, version, recipe, caller, split=split, lines=lines)
     return answer({**_model(version), "translations": [_translation(one) for one in made]})
@@ -192,20 +194,27 @@ async def _streamed(
     encode, count = msgspec.json.encode, 0
     try:
         for number, (document, lines) in enumerate(zip(documents, asked, strict=True)):
-            rows = zip(document.spans, document.sentences, strict=True)
+            apart = spaced(version.target)
             async with aclosing(service.stream(lines, recipe, caller)) as coming:
+                place = 0
                 async for found in coming:
-                    span, source = next(rows)
+                    start, end = document.spans[place]
+                    source = document.text[start:end]
                     if found.error:
                         raise OptionError(found.error)
                     service.note([(source, found.text)])
-                    yield encode({"number": number, "span": list(span), **_sentence(found, source)}) + b"\n"
-                    count += 1
+                    before = document.before(place, apart=apart)
+                    where = {"number": number, "span": [start, end], "before": before}
+                    yield encode({**where, **_sentence(found, source)}) + b"\n"
+                    place, count = place + 1, count + 1
         yield encode({"done": True, "sentences": count, **_model(version)}) + b"\n"
     except Gone:
         return
-    except (Full, Lost, Refused, OptionError) as error:
+    except (Full, Lost, Refused, OptionError, Outside) as error:
         yield encode({"error": str(error)}) + b"\n"
+    except Exception as error:
+        log_fault(error)
+        yield encode({"error": FAULT}) + b"\n"
 
 
 async def score(service: Service, request: Request) -> Response:

@@ -20,7 +20,7 @@ from dragoman.errors import OptionError
 from dragoman.options import made
 from dragoman.serve import api_v1, libretranslate
 from dragoman.serve.decoders import Decoder, Local, Process
-from dragoman.serve.endpoint import Handler, answer, endpoint
+from dragoman.serve.endpoint import Handler, Key, answer, endpoint
 from dragoman.serve.models import Models, named
 from dragoman.serve.options import Options
 from dragoman.serve.queue import Queue
@@ -45,9 +45,7 @@ class Way(NamedTuple):
     path: str
     method: str
     handler: Handler
-    key: bool = False
-    """Whether the head of a request must have a key, where keys are demanded."""
-    admin: bool = False
+    key: Key = Key.NONE
     waits: bool = False
     """Whether it goes through the queue."""
 
@@ -69,25 +67,24 @@ async def _openapi(service: Service, request: Request) -> Response:  # noqa: ARG
     return answer(describe())
 
 
-# LibreTranslate's clients have their keys in the body: its handlers look for them there.
 ROUTES = (
-    Way("/translate", "POST", libretranslate.translate, waits=True),
-    Way("/detect", "POST", libretranslate.detect, waits=True),
-    Way("/suggest", "POST", libretranslate.suggest),
+    Way("/translate", "POST", libretranslate.translate, Key.BODY, waits=True),
+    Way("/detect", "POST", libretranslate.detect, Key.BODY, waits=True),
+    Way("/suggest", "POST", libretranslate.suggest, Key.BODY),
     Way("/languages", "GET", libretranslate.languages),
     Way("/frontend/settings", "GET", libretranslate.settings),
     Way("/health", "GET", libretranslate.health),
     Way("/spec", "GET", _openapi),
     Way("/openapi.json", "GET", _openapi),
     Way("/ready", "GET", _ready),
-    Way("/metrics", "GET", _metrics, key=True),
-    Way("/v1/translate", "POST", api_v1.translate, key=True, waits=True),
-    Way("/v1/score", "POST", api_v1.score, key=True, waits=True),
-    Way("/v1/models", "GET", api_v1.models, key=True),
-    Way("/v1/models/{name}", "GET", api_v1.model, key=True),
-    Way("/v1/models/{name}/load", "POST", api_v1.load, admin=True),
-    Way("/v1/models/{name}/unload", "POST", api_v1.unload, admin=True),
-    Way("/v1/models/{name}/weights", "PUT", api_v1.change_weights, admin=True),
+    Way("/metrics", "GET", _metrics, Key.HEAD),
+    Way("/v1/translate", "POST", api_v1.translate, Key.HEAD, waits=True),
+    Way("/v1/score", "POST", api_v1.score, Key.HEAD, waits=True),
+    Way("/v1/models", "GET", api_v1.models, Key.HEAD),
+    Way("/v1/models/{name}", "GET", api_v1.model, Key.HEAD),
+    Way("/v1/models/{name}/load", "POST", api_v1.load, Key.ADMIN),
+    Way("/v1/models/{name}/unload", "POST", api_v1.unload, Key.ADMIN),
+    Way("/v1/models/{name}/weights", "PUT", api_v1.change_weights, Key.ADMIN),
 )
 
 
@@ -106,7 +103,7 @@ def build(service: Service, *, hosts: Iterable[str] = (), page: bool = True) -> 
     downloads = libretranslate.Downloads()
     ways = [
         *ROUTES,
-        Way("/translate_file", "POST", downloads.translate_file),
+        Way("/translate_file", "POST", downloads.translate_file, Key.BODY),
         Way("/download_file/{token}", "GET", downloads.get),
     ]
 
@@ -128,14 +125,21 @@ def build(service: Service, *, hosts: Iterable[str] = (), page: bool = True) -> 
         return answer({"error": error.detail}, error.status_code, error.headers)
 
     def run(way: Way) -> Any:
-        return endpoint(service, way.path, way.handler, key=way.key, admin=way.admin, waits=way.waits)
+        return endpoint(service, way.path, way.handler, key=way.key, waits=way.waits)
 
     routes = [Route(way.path, run(way), methods=[way.method], name=way.path.split("/")[1]) for way in ways]
     if page:
         routes += [Route("/", _file(PAGE / "index.html"))]
         routes += [Route(f"/page/{path.name}", _file(path)) for path in PAGE.iterdir() if path.suffix in _KINDS]
     options = service.options
-    guard = Middleware(Guard, most=options.max_body, hosts=[h.lower() for h in hosts], cors=options.cors)
+    guard = Middleware(
+        Guard,
+        room=service.room,
+        most=options.max_body,
+        hosts=[h.lower() for h in hosts],
+        cors=options.cors,
+        seconds=options.body_deadline,
+    )
     made = Starlette(routes=routes, middleware=[guard], lifespan=live, exception_handlers={HTTPException: told})
     made.state.service = service
     return made

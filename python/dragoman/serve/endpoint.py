@@ -2,34 +2,44 @@
 
 from __future__ import annotations
 
-import logging
 import math
 import time
-import traceback
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, TypeVar
+from contextlib import aclosing
+from enum import Enum
+from typing import Any, NoReturn, TypeVar
 from urllib.parse import parse_qsl
 
 import msgspec
-from starlette.exceptions import HTTPException
+from starlette.formparsers import MultiPartException, MultiPartParser
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
 from dragoman.errors import DragomanError
 from dragoman.serve.models import NoModel
 from dragoman.serve.queue import Full, Lost, Refused
-from dragoman.serve.safety import TooLarge, TooMuch
+from dragoman.serve.safety import FAULT, Outside, address_of, log_fault
 from dragoman.serve.service import Gone, Service, TooLong
 
-__all__ = ["Bad", "Handler", "answer", "body", "endpoint", "fields", "key_of", "lets_in"]
+__all__ = ["Bad", "Handler", "Key", "answer", "body", "charge", "endpoint", "fields", "lets_in_by_body"]
 
 Handler = Callable[[Service, Request], Awaitable[Response]]
 T = TypeVar("T")
 _MOST_FIELDS = 2000
-_log = logging.getLogger(__name__)
 _encoder = msgspec.json.Encoder()
 _GONE = 499
 """What nginx calls a request whose asker left: for the metrics, as nobody reads it."""
+
+
+class Key(Enum):
+    """Whether a request needs a key, where keys are demanded."""
+
+    NONE = "none"
+    HEAD = "head"
+    ADMIN = "admin"
+    """In its head, and one that may change models."""
+    BODY = "body"
+    """In its head or, as LibreTranslate's clients have it, in its body: then its handler looks for it."""
 
 
 class Bad(Exception):
@@ -45,13 +55,10 @@ def answer(content: Any, status: int = 200, headers: Mapping[str, str] | None = 
     return Response(_encoder.encode(content), status, headers, "application/json")
 
 
-def endpoint(
-    service: Service, path: str, handler: Handler, *, key: bool = True, admin: bool = False, waits: bool = False
-) -> Any:
+def endpoint(service: Service, path: str, handler: Handler, *, key: Key = Key.NONE, waits: bool = False) -> Any:
     """A handler with all that requests have in common.
 
-    `key` says that one is needed, where keys are demanded; `waits` that it goes through the queue: when that is full, a
-    request is refused before its body is read, so that refusing costs little.
+    `waits` says that it goes through the queue. What can be refused before the body is read is: refusing costs little.
     """
 
     async def run(request: Request) -> Response:
@@ -60,10 +67,12 @@ def endpoint(
             full = service.queue.refuse(service.options.deadline) if waits else None
             if full is not None:
                 raise full
-            if key or admin:
-                lets_in(service, request, key_of(request), admin=admin)
+            if key is Key.BODY and service.keys.demanded and not key_of(request):
+                _not_guessing(service, request)
+            elif key is not Key.NONE:
+                lets_in(service, request, key_of(request), admin=key is Key.ADMIN)
             response = await handler(service, request)
-        except (TooLarge, TooMuch):  # the outermost layer answers
+        except Outside:
             raise
         except Exception as error:
             response = _told(error)
@@ -83,15 +92,9 @@ def _told(error: Exception) -> Response:
         return answer({"error": "the caller has left"}, _GONE)
     status = next((status for kinds, status in _STATUS if isinstance(error, kinds)), None)
     if status is None:
-        return _fault(error)
+        log_fault(error)
+        return answer({"error": FAULT}, 500)
     return answer({"error": str(error)}, status)
-
-
-def _fault(error: Exception) -> Response:
-    """The answer to a request that met a fault of ours. The log says where: what the error says may be users' text."""
-    place = "".join(traceback.format_tb(error.__traceback__))
-    _log.error("a request met a fault: %s\n%s", type(error).__name__, place)
-    return answer({"error": "a fault of the server: its log says more"}, 500)
 
 
 _STATUS: list[tuple[Any, int]] = [(TooLong, 413), ((NoModel, Refused, DragomanError), 400), (Lost, 500)]
@@ -105,21 +108,53 @@ def key_of(request: Request) -> str:
     return request.headers.get("x-api-key", "")
 
 
-def lets_in(service: Service, request: Request, key: str, *, admin: bool = False, cost: float = 1.0) -> None:
+def lets_in(service: Service, request: Request, key: str, *, admin: bool = False) -> None:
     """Refuses who has no key, or asks too often."""
     if service.keys.demanded:
         if not key:
             raise Bad("this server needs an API key", 401, {"www-authenticate": "Bearer"})
+        _not_guessing(service, request)
         if not service.keys.knows(key, admin=admin):
             known = admin and service.keys.knows(key)
+            if not known:
+                service.guesses.count(address_of(request.scope))
             raise Bad("this key may not change models" if known else "Invalid API key", 403)
-    caller = key or (request.client.host if request.client else "")
-    wait = service.rates.wait(caller, cost)
+    # Where no key is demanded anybody may send any, a new one each time.
+    request.state.payer = key if service.keys.demanded else address_of(request.scope)
+    _pay(service, request, 1)
+
+
+def lets_in_by_body(service: Service, request: Request, key: Any, cost: float = 1.0) -> None:
+    """Does the same with the key of a body, if there was none in the head; `cost` is that of all of the request."""
+    if not hasattr(request.state, "payer"):
+        if not key:
+            raise Bad("Please contact the server operator to get an API key", 400)
+        lets_in(service, request, str(key))
+    charge(service, request, cost)
+
+
+def charge(service: Service, request: Request, cost: float) -> None:
+    """Counts a request, which was let in, for several."""
+    if cost > 1:
+        service.rates.count(request.state.payer, -1)
+        _pay(service, request, cost)
+
+
+def _pay(service: Service, request: Request, cost: float) -> None:
+    wait = service.rates.wait(request.state.payer, cost)
     if wait:
-        raise Bad(
-            f"Slowdown: {service.options.rate:g} requests a minute are the most", 429,
-            {"retry-after": str(max(1, math.ceil(wait)))},
-        )  # fmt: skip
+        _slow_down(f"{service.options.rate:g} requests a minute are the most", wait)
+
+
+def _not_guessing(service: Service, request: Request) -> None:
+    """Refuses those from where many wrong keys came, whatever they send now: else guessing would cost nothing."""
+    wait = service.guesses.owed(address_of(request.scope))
+    if wait:
+        _slow_down("too many wrong API keys came from this address", wait)
+
+
+def _slow_down(why: str, wait: float) -> NoReturn:
+    raise Bad(f"Slowdown: {why}", 429, {"retry-after": str(max(1, math.ceil(wait)))})
 
 
 async def body(request: Request, kind: type[T]) -> T:
@@ -145,15 +180,38 @@ async def fields(request: Request) -> dict[str, Any]:
     found: dict[str, Any] = _parsed(request.url.query)
     if kind == "multipart/form-data":
         try:
-            found.update((await request.form(max_fields=_MOST_FIELDS)).items())
-        except HTTPException as error:
-            raise Bad(f"Invalid request: {error.detail}") from None
+            async with aclosing(request.stream()) as stream:
+                form = await _Form(request.headers, stream, max_fields=_MOST_FIELDS).parse()
+            found.update(form.items())
+        except MultiPartException as error:
+            raise Bad(f"Invalid request: {error.message}") from None
     else:
         try:
             found.update(_parsed((await request.body()).decode("utf-8")))
         except UnicodeDecodeError:
             raise Bad("Invalid request: expected UTF-8 text") from None
     return found
+
+
+class _Form(MultiPartParser):
+    """A form in parts, whose text is UTF-8: Starlette takes what is not for Latin-1, and would translate that."""
+
+    spool_max_size = 1 << 62
+    """No part of a form goes to the disk: bodies are small enough, and nothing of users is kept there."""
+
+    def on_part_begin(self) -> None:
+        """Another charset that a request names is not asked: some of Python's need the square of a text's length."""
+        self._charset = "utf-8"
+        super().on_part_begin()
+
+    def on_part_end(self) -> None:
+        """Refuses text that is damaged."""
+        if self._current_part.file is None:
+            try:
+                bytes(self._current_part.data).decode("utf-8")
+            except UnicodeDecodeError:
+                raise MultiPartException("expected UTF-8 text") from None
+        super().on_part_end()
 
 
 def _parsed(text: str) -> dict[str, str]:

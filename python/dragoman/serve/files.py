@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import io
+import re
 import zipfile
-from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Protocol
 
 from dragoman.errors import InputError
-from dragoman.serve.markup import Aligned, Page
+from dragoman.serve.markup import Aligned, read_pages
 from dragoman.serve.models import Version
-from dragoman.serve.service import Caller, Service, aligned, recipe_of
+from dragoman.serve.service import PAGE_SIZE, Caller, Service, Translated, aligned, recipe_of
 
-__all__ = ["ENDINGS", "Opened", "read"]
+if TYPE_CHECKING:
+    from docx.text.run import Run
+
+__all__ = ["ENDINGS", "Opened", "read", "weight"]
 
 ENDINGS = {
     ".txt": "text/plain; charset=utf-8",
@@ -20,8 +26,9 @@ ENDINGS = {
     ".docx": "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
     ".html": "text/html; charset=utf-8",
 }
-_MOST_UNPACKED = 64 << 20
-"""Bytes of a Word document when it is unpacked: a small file may hold a very large one."""
+_TIMES = re.compile(r"\s*\d+[:.,]\d+[:.,]\d+([:.,]\d*)?\s*-->\s*\d+[:.,]\d+")
+_TEXT_SIZE, _XML_SIZE = 4, 10
+"""Bytes of memory for each byte of text, and for each of a Word document when it is unpacked."""
 
 
 class Opened(Protocol):
@@ -33,6 +40,23 @@ class Opened(Protocol):
 
     async def translated(self, service: Service, version: Version, caller: Caller) -> bytes:
         """The file in the other language."""
+
+
+def weight(ending: str, content: bytes) -> int:
+    """Bytes of memory that a file takes when it is read, about."""
+    if ending != ".docx":
+        return len(content) * (PAGE_SIZE if ending == ".html" else _TEXT_SIZE)
+    with _damaged_documents_are_told(), zipfile.ZipFile(io.BytesIO(content)) as archive:
+        size = sum(item.file_size for item in archive.infolist())
+        return size + _XML_SIZE * sum(i.file_size for i in archive.infolist() if i.filename.endswith((".xml", ".rels")))
+
+
+@contextmanager
+def _damaged_documents_are_told() -> Iterator[None]:
+    try:
+        yield
+    except Exception as error:  # the library has many
+        raise InputError(f"expected a Word document (.docx), but {type(error).__name__}", "file") from None
 
 
 def read(ending: str, content: bytes) -> Opened:
@@ -58,45 +82,66 @@ class _Text:
 
 class _Html:
     def __init__(self, text: str) -> None:
-        self._page = Page(text)
+        (self._page,) = read_pages([text])
         self.texts = [segment.text for segment in self._page.segments]
 
     async def translated(self, service: Service, version: Version, caller: Caller) -> bytes:
         made = await service.long(self.texts, version, recipe_of(version, detail=True), caller)
+        return await service.aside(service.options.deadline, self._written, made)
+
+    def _written(self, made: Sequence[Translated]) -> bytes:
         return self._page.filled([aligned(one) for one in made]).encode("utf-8", "replace")
 
 
 class _Subtitles:
-    """Each subtitle is a text of its own, and has as many lines as before."""
+    """Each subtitle is a text of its own, and has as many lines as before. Numbers and times stay as they are."""
 
     def __init__(self, text: str) -> None:
-        import srt  # noqa: PLC0415  an extra
-
-        try:
-            self._items: list[Any] = list(srt.parse(text))
-        except (srt.SRTParseError, ValueError, OverflowError) as error:
-            raise InputError(f"expected subtitles (SRT), but {type(error).__name__}", "file") from None
-        self._compose = srt.compose
-        self.texts = [" ".join(item.content.split()) for item in self._items]
+        lines = [line.rstrip("\r") for line in text.split("\n")]
+        times = [number for number, line in enumerate(lines) if "-->" in line and _TIMES.match(line)]
+        if not times and text.strip():
+            raise InputError("expected subtitles (SRT), but no line has times", "file")
+        self._parts: list[list[str]] = []
+        """In turn lines that stay, and the lines of a subtitle."""
+        done = 0
+        for time, following in zip(times, [*times, len(lines)][1:], strict=True):
+            end = following
+            if following < len(lines) and lines[following - 1].strip().isdigit():
+                end -= 1  # the number of the next one
+            while end > time + 1 and not lines[end - 1].strip():
+                end -= 1
+            self._parts += [lines[done : time + 1], lines[time + 1 : end]]
+            done = end
+        self._rest = lines[done:]
+        self.texts = [" ".join(" ".join(part).split()) for part in self._parts[1::2]]
 
     async def translated(self, service: Service, version: Version, caller: Caller) -> bytes:
         made = await service.long(self.texts, version, recipe_of(version), caller)
-        for item, one in zip(self._items, made, strict=True):
-            item.content = _wrapped(one.text, item.content.count("\n") + 1)
-        text: str = self._compose(self._items, reindex=False)
-        return text.encode("utf-8", "replace")
+        return await service.aside(service.options.deadline, self._written, [one.text for one in made])
+
+    def _written(self, texts: Sequence[str]) -> bytes:
+        lines: list[str] = []
+        for kept, part, text in zip(self._parts[::2], self._parts[1::2], texts, strict=True):
+            lines += [*kept, *_wrapped(text, len(part))]
+        return "\n".join([*lines, *self._rest]).encode("utf-8", "replace")
 
 
-def _wrapped(text: str, lines: int) -> str:
-    """A text on so many lines of about the same length."""
-    words, made = text.split(), []
-    for left in range(lines, 1, -1):
-        most = (len(" ".join(words)) + left - 1) // left
-        line: list[str] = []
-        while words and (not line or len(" ".join([*line, words[0]])) <= most + 2):
-            line.append(words.pop(0))
-        made.append(" ".join(line))
-    return "\n".join(filter(None, [*made, " ".join(words)]))
+def _wrapped(text: str, most: int) -> list[str]:
+    """A text on so many lines of about the same length, or on fewer."""
+    words = text.split()
+    left = sum(map(len, words)) + len(words) - 1
+    made: list[str] = []
+    line: list[str] = []
+    length = 0
+    for word in words:
+        lines = most - len(made)
+        if line and lines > 1 and length + 1 + len(word) > (left + lines - 1) // lines + 2:
+            made.append(" ".join(line))
+            left -= length + 1
+            line, length = [], 0
+        length += len(word) + bool(line)
+        line.append(word)
+    return [*made, " ".join(line)] if line else made
 
 
 class _Word:
@@ -104,57 +149,50 @@ class _Word:
 
     def __init__(self, content: bytes) -> None:
         import docx  # noqa: PLC0415  an extra
+        from docx.oxml.ns import qn  # noqa: PLC0415
+        from docx.text.paragraph import Paragraph  # noqa: PLC0415
 
-        try:
-            with zipfile.ZipFile(io.BytesIO(content)) as archive:
-                if sum(item.file_size for item in archive.infolist()) > _MOST_UNPACKED:
-                    raise InputError("the document is too large", "file")
+        with _damaged_documents_are_told():
             self._document = docx.Document(io.BytesIO(content))
-        except InputError:
-            raise
-        except Exception as error:  # the library has many
-            raise InputError(f"expected a Word document (.docx), but {type(error).__name__}", "file") from None
-        self._paragraphs = [p for p in self._all(self._document) if any(run.text.strip() for run in p.runs)]
-        self.texts = ["".join(run.text for run in paragraph.runs) for paragraph in self._paragraphs]
-
-    @classmethod
-    def _all(cls, part: Any) -> list[Any]:
-        found = list(part.paragraphs)
-        for table in part.tables:
-            cells = {id(cell._tc): cell for row in table.rows for cell in row.cells}
-            found += [paragraph for cell in cells.values() for paragraph in cls._all(cell)]
-        return found
+        # Not by tables, rows and cells: a cell may say that it is a thousand million columns wide.
+        inside = self._document.element.body.iter(qn("w:p"))
+        found = [(p, p.runs) for p in (Paragraph(element, self._document) for element in inside)]
+        self._paragraphs = [runs for _, runs in found if any(run.text.strip() for run in runs)]
+        self.texts = ["".join(run.text for run in runs) for runs in self._paragraphs]
 
     async def translated(self, service: Service, version: Version, caller: Caller) -> bytes:
         made = await service.long(self.texts, version, recipe_of(version, detail=True), caller)
-        for paragraph, one in zip(self._paragraphs, made, strict=True):
-            _refill(paragraph.runs, aligned(one))
+        return await service.aside(service.options.deadline, self._written, made)
+
+    def _written(self, made: Sequence[Translated]) -> bytes:
+        for runs, one in zip(self._paragraphs, made, strict=True):
+            _refill(runs, aligned(one))
         out = io.BytesIO()
         self._document.save(out)
         return out.getvalue()
 
 
-def _refill(runs: Sequence[Any], made: Aligned) -> None:
+def _refill(runs: Sequence[Run], made: Aligned) -> None:
     """Puts a translation into the runs of a paragraph.
 
     Each run keeps its form and its place, and gets the words whose source words it had, and those between them.
     """
-    bounds, at = [], 0
+    starts, at = [], 0
     for run in runs:
-        bounds.append((at, at + len(run.text)))
+        starts.append(at)
         at += len(run.text)
     sources: dict[tuple[int, int], int] = {}
     for s0, _, t0, t1 in made.links:
-        owner = next((i for i, (start, end) in enumerate(bounds) if start <= s0 < end), 0)
-        sources.setdefault((t0, t1), owner)
+        sources.setdefault((t0, t1), bisect_right(starts, s0) - 1)
     # Runs stay in order: a word never goes to a run before that of the word before it, unless it must.
-    texts, current, done = [""] * len(runs), 0, 0
+    texts: list[list[str]] = [[] for _ in runs]
+    current = done = 0
     for start, end in sorted(set(made.words)):
         before, current = current, max(current, sources.get((start, end), current))
         # A space goes with the word before it.
-        texts[before] += made.text[done:start]
-        texts[current] += made.text[start:end]
+        texts[before].append(made.text[done:start])
+        texts[current].append(made.text[start:end])
         done = end
-    texts[current] += made.text[done:]
-    for run, text in zip(runs, texts, strict=True):
-        run.text = text
+    texts[current].append(made.text[done:])
+    for run, parts in zip(runs, texts, strict=True):
+        run.text = "".join(parts)

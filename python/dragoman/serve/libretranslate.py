@@ -15,7 +15,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from dragoman.serve import files
-from dragoman.serve.endpoint import Bad, answer, fields, key_of, lets_in
+from dragoman.serve.endpoint import Bad, answer, fields, lets_in_by_body
 from dragoman.serve.languages import name_of
 from dragoman.serve.models import Version
 from dragoman.serve.service import Caller, Service, Translated, recipe_of
@@ -26,14 +26,6 @@ _SUGGESTED = 10_000
 """Characters of a suggestion."""
 _MOST_SUGGESTED = 64 << 20
 """Bytes of a file of suggestions, after which no more are taken."""
-
-
-def _let_in(service: Service, request: Request, given: dict[str, Any], cost: float = 1.0) -> None:
-    """LibreTranslate's clients send the key among the parameters."""
-    key = given.get("api_key") or key_of(request)
-    if service.keys.demanded and not key:
-        raise Bad("Please contact the server operator to get an API key", 400)
-    lets_in(service, request, str(key), cost=cost)
 
 
 def _needed(given: dict[str, Any], name: str) -> Any:
@@ -90,7 +82,7 @@ async def translate(service: Service, request: Request) -> Response:
     form = not request.headers.get("content-type", "").startswith("application/json")
     given = await fields(request)
     several = isinstance(given.get("q"), list)
-    _let_in(service, request, given, max(1, len(given["q"])) if several else 1)
+    lets_in_by_body(service, request, given.get("api_key"), len(given["q"]) if several else 1)
     texts = _texts(given, service, form=form)
     source, target = _needed(given, "source"), _needed(given, "target")
     alternatives = _alternatives(given, service)
@@ -134,7 +126,7 @@ async def languages(service: Service, request: Request) -> Response:  # noqa: AR
 async def detect(service: Service, request: Request) -> Response:
     """`/detect`: among the languages that the models translate, by the words that they know."""
     given = await fields(request)
-    _let_in(service, request, given)
+    lets_in_by_body(service, request, given.get("api_key"))
     q = _needed(given, "q")
     text = " ".join(q) if isinstance(q, list) and all(isinstance(one, str) for one in q) else q
     if not isinstance(text, str):
@@ -160,7 +152,7 @@ async def settings(service: Service, request: Request) -> Response:  # noqa: ARG
 async def suggest(service: Service, request: Request) -> Response:
     """`/suggest`: kept in a file, for the next training."""
     given = await fields(request)
-    _let_in(service, request, given)
+    lets_in_by_body(service, request, given.get("api_key"))
     if not service.options.suggestions:
         raise Bad("Suggestions are disabled on this server.", 403)
     q, s, source, target = (_needed(given, name) for name in ("q", "s", "source", "target"))
@@ -218,7 +210,7 @@ class Downloads:
     async def translate_file(self, service: Service, request: Request) -> Response:
         """`/translate_file`."""
         given = await fields(request)
-        _let_in(service, request, given)
+        lets_in_by_body(service, request, given.get("api_key"))
         upload = given.get("file")
         if not isinstance(upload, UploadFile):
             raise Bad("Invalid request: missing file parameter")
@@ -230,8 +222,9 @@ class Downloads:
         if ending not in files.ENDINGS:
             raise Bad("Invalid request: file format not supported")
         content = await upload.read()
-        opened = files.read(ending, content)
         caller = service.caller(request)
+        service.fits(await service.aside(caller.seconds, files.weight, ending, content), caller)
+        opened = await service.aside(caller.seconds, files.read, ending, content)
         version, _ = await _version(service, caller, source, target, opened.texts)
         made = await opened.translated(service, version, caller)
         stem = f"{Path(name).stem[:80]}_{version.target}{ending}"

@@ -1,14 +1,26 @@
-"""HTML in, HTML out: text is translated, tags stay with the words that they stood at, by the alignment."""
+"""HTML in, HTML out: text is translated, tags stay with the words that they stood at, by the alignment.
+
+Pages come from anybody. The time for one is in proportion to its length, times how deep its tags are at most.
+"""
 
 from __future__ import annotations
 
 import html
-from collections.abc import Sequence
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from html.parser import HTMLParser
 from typing import NamedTuple
 
-__all__ = ["Aligned", "Page", "Segment"]
+from dragoman.errors import OptionError
+from dragoman.serve.scanner import Kind, Token, plain, scan
+
+__all__ = ["Aligned", "Page", "Segment", "read_pages"]
+
+_MOST_TAGS = 100_000
+"""Tags of all pages of a request: each is an object, a hundred times larger than its text."""
+_MOST_DEPTH = 100
+"""Tags inside each other in a sentence: pages of people have ten."""
 
 _INLINE = frozenset(
     "a abbr acronym b bdi bdo big cite data del dfn em font i img input ins kbd label mark q s samp small span strike "
@@ -18,6 +30,8 @@ _INLINE = frozenset(
 _VOID = frozenset("area base br col embed hr img input link meta param source track wbr".split())
 _KEPT = frozenset("script style code pre textarea svg math noscript template kbd samp var tt".split())
 """What is inside these is not translated."""
+_INK = re.compile(r"\S")
+_UNTRANSLATED = re.compile(r"""[\s"'/]translate\s*=\s*["']?no(?=["'\s/>])""", re.IGNORECASE)
 
 
 class Aligned(NamedTuple):
@@ -42,18 +56,17 @@ class _Element:
 
 
 class Segment:
-    """Text between two block tags, with the tags inside it."""
+    """Text between two block tags, with the tags inside it; `start` is its place in the page."""
 
-    def __init__(self) -> None:
+    def __init__(self, start: int) -> None:
+        self.start = start
+        self.text = ""
+        """Without tags, when it is finished."""
         self._parts: list[str] = []
         self._length = 0
+        self._wraps = 0
         self.root = _Element("", "", 0)
         self._open = [self.root]
-
-    @property
-    def text(self) -> str:
-        """Without tags."""
-        return "".join(self._parts)
 
     def data(self, text: str) -> None:
         """More text."""
@@ -65,6 +78,7 @@ class Segment:
         element = _Element(raw, "", self._length, name=name)
         self._open[-1].children.append(element)
         self._open.append(element)
+        _check_depth(len(self._open))
 
     def close(self, name: str, raw: str) -> None:
         """A tag ends: the innermost of its name, or one that began before this segment."""
@@ -75,6 +89,8 @@ class Segment:
             for element in self._open[1:]:
                 element.end = self._length
             del self._open[1:]
+            self._wraps += 1
+            _check_depth(self._wraps)
             return
         for element in self._open[at:]:
             element.end = self._length
@@ -82,29 +98,24 @@ class Segment:
         del self._open[at:]
 
     def alone(self, raw: str) -> None:
-        """A tag without an end, a comment."""
+        """A tag without an end, a comment, what is not translated."""
         self._open[-1].children.append(_Element(raw, "", self._length, self._length))
 
     def finish(self) -> Segment:
         """No more comes: what is open stays open."""
         for element in self._open:
             element.end = self._length
+        self.text = "".join(self._parts)
         return self
-
-    @property
-    def bare(self) -> bool:
-        """Whether there is nothing to translate."""
-        return not self.text.strip()
 
     def filled(self, made: Aligned) -> str:
         """The translation with the tags."""
         return _Placed(made, self.text).html(self.root)
 
-    def original(self) -> str:
-        """As it was."""
-        text = self.text
-        spans = [(i, i + 1) for i in range(len(text))]
-        return self.filled(Aligned(text, [(s, e, s, e) for s, e in spans], spans))
+
+def _check_depth(depth: int) -> None:
+    if depth > _MOST_DEPTH:
+        raise OptionError(f"the page has tags inside each other more than {_MOST_DEPTH} deep in a sentence")
 
 
 class _Placed:
@@ -113,93 +124,102 @@ class _Placed:
     def __init__(self, made: Aligned, source: str) -> None:
         self._text, self._source = made.text, source
         self._words = sorted({(s, e) for s, e in made.words if s < e})
-        self._sources: dict[tuple[int, int], list[tuple[int, int]]] = {word: [] for word in self._words}
+        self._sources: list[list[tuple[int, int]]] = [[] for _ in self._words]
+        """Of each word of the translation, spans of the source."""
+        numbers = {word: number for number, word in enumerate(self._words)}
         for s0, s1, t0, t1 in made.links:
-            if (t0, t1) in self._sources:
-                self._sources[t0, t1].append((s0, s1))
+            number = numbers.get((t0, t1))
+            if number is not None:
+                self._sources[number].append((s0, s1))
+        self._out: list[str] = []
 
     def html(self, root: _Element) -> str:
-        return self._inside(root, 0, len(self._text), 0, len(self._words))
+        self._inside(root, 0, len(self._text), 0, len(self._words))
+        return "".join(self._out)
 
-    def _inside(self, element: _Element, start: int, end: int, first: int, last: int) -> str:
-        """What is inside an element whose words in the translation are these."""
-        at, parts = start, []
-        for child, (low, high) in self._places(element, first, last, start, end):
-            left = self._words[low][0] if low < high else self._before(low, first, last, start, end)
-            right = self._words[high - 1][1] if low < high else left
-            left, right = max(at, left), max(at, right)
-            parts += [
-                html.escape(self._text[at:left], quote=False), child.opening,
-                self._inside(child, left, right, low, high), child.closing,
-            ]  # fmt: skip
+    def _write(self, start: int, end: int) -> None:
+        if start < end:
+            self._out.append(html.escape(self._text[start:end], quote=False))
+
+    def _inside(self, element: _Element, start: int, end: int, first: int, last: int) -> None:
+        """Writes what is inside an element whose words in the translation are these."""
+        at = start
+        for child, low, high in self._places(element, first, last) if element.children else ():
+            left = max(at, self._words[low][0] if low < last else self._words[last - 1][1] if first < last else end)
+            right = max(left, self._words[high - 1][1] if low < high else left)
+            self._write(at, left)
+            self._out.append(child.opening)
+            self._inside(child, left, right, low, high)
+            self._out.append(child.closing)
             at = right
-        return "".join([*parts, html.escape(self._text[at:end], quote=False)])
+        self._write(at, end)
 
-    def _before(self, word: int, first: int, last: int, start: int, end: int) -> int:
-        """The place of an element without words, which stands before a word."""
-        if word < last:
-            return self._words[word][0]
-        return self._words[last - 1][1] if first < last else end if word >= last else start
-
-    def _places(
-        self, element: _Element, first: int, last: int, start: int, end: int
-    ) -> list[tuple[_Element, tuple[int, int]]]:
-        del start, end
+    def _places(self, element: _Element, first: int, last: int) -> list[tuple[_Element, int, int]]:
+        """The children of an element in the order of the translation, each with its words there."""
         children = element.children
-        owners = [self._owner(children, word) for word in range(first, last)]
+        solid = [number for number, child in enumerate(children) if child.start < child.end]
+        begin, stop = self._ink(element) if solid else (0, 0)
+        whole = {number for number in solid if children[number].start <= begin and stop <= children[number].end}
+        runs = self._runs(children, solid, first, last) if len(whole) < len(solid) else {}
+        points: list[tuple[int, int]] | None = None
         placed = []
         for number, child in enumerate(children):
-            if self._all_of(child, element):
-                run = (first, last)
+            if number in whole:
+                low, high = first, last
+            elif number in runs:
+                low, high = runs[number]
             else:
-                run = _run(owners, number, first) or self._point(child, first, last)
-            placed.append((number, child, run))
-        placed.sort(key=lambda item: (item[2][0], item[2][1] > item[2][0], item[0]))
-        return [(child, run) for _, child, run in placed]
+                if points is None:
+                    points = sorted((s, word) for word in range(first, last) for s, _ in self._sources[word])
+                # Without words: before what followed it, or after what came before.
+                at = bisect_left(points, (child.end, -1))
+                low = high = points[at][1] if at < len(points) else last
+            placed.append((low, low < high, number, high))
+        placed.sort()
+        return [(children[number], low, high) for low, _, number, high in placed]
 
-    def _all_of(self, child: _Element, element: _Element) -> bool:
-        """Whether all text of an element is inside a child."""
-        outside = self._source[element.start : child.start] + self._source[child.end : element.end]
-        return child.end > child.start and not outside.strip()
+    def _ink(self, element: _Element) -> tuple[int, int]:
+        """The first and last characters of an element that are not white space; what has none is inside of all."""
+        first = _INK.search(self._source, element.start, element.end)
+        if first is None:
+            return element.end, element.start
+        return first.start(), element.start + len(self._source[element.start : element.end].rstrip())
 
-    def _owner(self, children: Sequence[_Element], word: int) -> int | None:
-        """Which child a word belongs to: -1 is none of them, None that nobody knows."""
-        sources = self._sources[self._words[word]]
-        if not sources:
-            return None
-        for number, child in enumerate(children):
-            if any(child.start <= s and e <= child.end for s, e in sources):
-                return number
-        return -1
+    def _runs(
+        self, children: Sequence[_Element], solid: Sequence[int], first: int, last: int
+    ) -> dict[int, tuple[int, int]]:
+        """The longest run of words of each child that has one; words that nobody knows about do not end it.
 
-    def _point(self, child: _Element, first: int, last: int) -> tuple[int, int]:
-        """The place of an element without words: before what followed it, or after what came before."""
+        `solid` are the numbers of children that have text.
+        """
+        starts = [children[number].start for number in solid]
+        best: dict[int, tuple[int, int, int]] = {}
+        owner, start, count = -1, 0, 0
         for word in range(first, last):
-            if any(s >= child.end for s, _ in self._sources[self._words[word]]):
-                following = [
-                    (min((s for s, _ in self._sources[self._words[w]] if s >= child.end), default=1 << 60), w)
-                    for w in range(first, last)
-                ]
-                at = min(following)[1]
-                return at, at
-        return last, last
+            if not self._sources[word]:
+                continue
+            now = -1
+            for s, e in self._sources[word]:
+                at = bisect_right(starts, s) - 1
+                if at >= 0 and e <= children[solid[at]].end and (now < 0 or solid[at] < now):
+                    now = solid[at]
+            start, count = (start, count + 1) if now == owner else (word, 1)
+            owner = now
+            if owner >= 0 and count > best.get(owner, (0, 0, 0))[0]:
+                best[owner] = (count, start, word + 1)
+        return {number: (start, end) for number, (_, start, end) in best.items()}
 
 
-def _run(owners: Sequence[int | None], number: int, first: int) -> tuple[int, int] | None:
-    """The longest run of words of a child; words that nobody knows about do not end it."""
-    best: tuple[int, int, int] | None = None
-    start, count, end = -1, 0, -1
-    for at, owner in enumerate([*owners, -1]):
-        if owner == number:
-            start, count, end = (at if start < 0 else start), count + 1, at + 1
-        elif owner is not None and start >= 0:
-            if best is None or count > best[0]:
-                best = (count, start, end)
-            start, count = -1, 0
-    return None if best is None else (first + best[1], first + best[2])
+def read_pages(texts: Iterable[str]) -> list[Page]:
+    """The pages of a request, which together may have so many tags."""
+    left, read = _MOST_TAGS, []
+    for text in texts:
+        read.append(Page(text, left))
+        left -= read[-1].tags
+    return read
 
 
-class Page(HTMLParser):
+class Page:
     """A page cut into segments; `filled` puts translations in.
 
     >>> page = Page("<p>Das <b>ist</b> gut</p>")
@@ -209,14 +229,23 @@ class Page(HTMLParser):
     '<p>That <b>is</b> good</p>'
     """
 
-    def __init__(self, text: str) -> None:
-        super().__init__(convert_charrefs=True)
+    def __init__(self, text: str, most: int = _MOST_TAGS) -> None:
+        self._text = text
         self._parts: list[str | Segment] = []
-        self._segment = Segment()
-        self._kept: list[str] = []
-        self.feed(text)
-        self.close()
-        self._flush()
+        self._segment = Segment(0)
+        self._kept = ""
+        """The tag whose inside is not translated, while there is one."""
+        self._kept_from = self._kept_depth = 0
+        self.tags = 0
+        for token in scan(text):
+            if token.kind is not Kind.TEXT:
+                self.tags += 1
+                if self.tags > most:
+                    raise OptionError(f"a request may have {_MOST_TAGS:,} tags at most: send less at once")
+            self._take(token)
+        if self._kept:
+            self._segment.alone(text[self._kept_from :])
+        self._flush(len(text), len(text))
 
     @property
     def segments(self) -> list[Segment]:
@@ -228,75 +257,51 @@ class Page(HTMLParser):
         made = iter(translations)
         return "".join(part if isinstance(part, str) else part.filled(next(made)) for part in self._parts)
 
-    def _flush(self) -> None:
-        segment, self._segment = self._segment.finish(), Segment()
-        self._parts.append(segment.original() if segment.bare else segment)
+    def _flush(self, end: int, after: int) -> None:
+        """A segment ends; the next begins after a tag."""
+        segment, self._segment = self._segment.finish(), Segment(after)
+        if _INK.search(segment.text):
+            self._parts.append(segment)
+            if end < after:
+                self._parts.append(self._text[end:after])
+        elif segment.start < after:
+            self._parts.append(self._text[segment.start : after])
 
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """A tag begins."""
-        raw = self.get_starttag_text() or ""
+    def _take(self, token: Token) -> None:
         if self._kept:
-            if tag == self._kept[-1]:
-                self._kept.append(tag)
-            self._segment.alone(raw)
-        elif tag in _KEPT or dict(attrs).get("translate") == "no":
-            if tag not in _INLINE:
-                self._flush()
-            self._segment.alone(raw)
-            if tag not in _VOID:
-                self._kept.append(tag)
-        elif tag not in _INLINE:
-            self._flush()
-            self._parts.append(raw)
-        elif tag in _VOID:
+            self._keep(token)
+        elif token.kind is Kind.TEXT:
+            self._segment.data(plain(self._text[token.start : token.end]))
+        elif token.kind is Kind.OTHER:
+            self._segment.alone(self._text[token.start : token.end])
+        elif token.kind is Kind.OPENING:
+            self._opening(token)
+        elif token.name in _INLINE:
+            self._segment.close(token.name, self._text[token.start : token.end])
+        else:
+            self._flush(token.start, token.end)
+
+    def _opening(self, token: Token) -> None:
+        raw = self._text[token.start : token.end]
+        inline, alone = token.name in _INLINE, token.alone or token.name in _VOID
+        if not alone and (token.name in _KEPT or _UNTRANSLATED.search(raw)):
+            if not inline:
+                self._flush(token.start, token.start)
+            self._kept, self._kept_from, self._kept_depth = token.name, token.start, 1
+        elif not inline:
+            self._flush(token.start, token.end)
+        elif alone:
             self._segment.alone(raw)
         else:
-            self._segment.open(tag, raw)
+            self._segment.open(token.name, raw)
 
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:  # noqa: ARG002
-        """A tag that is its own end."""
-        raw = self.get_starttag_text() or ""
-        if self._kept or tag in _INLINE:
-            self._segment.alone(raw)
-        else:
-            self._flush()
-            self._parts.append(raw)
-
-    def handle_endtag(self, tag: str) -> None:
-        """A tag ends."""
-        raw = f"</{tag}>"
-        if self._kept:
-            self._segment.alone(raw)
-            if tag == self._kept[-1]:
-                self._kept.pop()
-                if not self._kept and tag not in _INLINE:
-                    self._flush()
-        elif tag in _INLINE:
-            self._segment.close(tag, raw)
-        else:
-            self._flush()
-            self._parts.append(raw)
-
-    def handle_data(self, data: str) -> None:
-        """Text."""
-        if self._kept:
-            inside = data if self._kept[-1] in {"script", "style"} else html.escape(data, quote=False)
-            self._segment.alone(inside)
-        else:
-            self._segment.data(data)
-
-    def handle_comment(self, data: str) -> None:
-        """A remark."""
-        self._segment.alone(f"<!--{data}-->")
-
-    def handle_decl(self, decl: str) -> None:
-        """A declaration."""
-        self._segment.alone(f"<!{decl}>")
-
-    def unknown_decl(self, data: str) -> None:
-        """Another declaration."""
-        self._segment.alone(f"<![{data}]>")
-
-    def handle_pi(self, data: str) -> None:
-        """An instruction."""
-        self._segment.alone(f"<?{data}>")
+    def _keep(self, token: Token) -> None:
+        """Inside a tag that is not translated: until it ends."""
+        if token.name != self._kept or token.alone:
+            return
+        self._kept_depth += 1 if token.kind is Kind.OPENING else -1
+        if not self._kept_depth:
+            self._segment.alone(self._text[self._kept_from : token.end])
+            self._kept = ""
+            if token.name not in _INLINE:
+                self._flush(token.end, token.end)

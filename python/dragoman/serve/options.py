@@ -30,6 +30,12 @@ class Options(Threaded, Splitting):
         usual="2,000,000",
         metavar="BYTES",
     )
+    body_deadline: float = option(
+        30.0,
+        help="Seconds for the head of a request to come, for its body, and for each part of an answer to be read; a "
+        "slow body is answered 408.",
+        min=0.05,
+    )
     max_texts: int = option(1000, help="Texts of a request.", min=1)
     max_sentence: int = option(
         1000, help="Characters of a sentence; longer ones are split at a clause, or refused.", min=10

@@ -6,10 +6,12 @@ import asyncio
 import json
 import time
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing, contextmanager
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 from starlette.requests import Request
@@ -18,18 +20,30 @@ from starlette.types import Receive
 from dragoman.document import Document, spaced
 from dragoman.errors import OptionError
 from dragoman.serve.frames import Found, Recipe
-from dragoman.serve.markup import Aligned, Page
+from dragoman.serve.markup import Aligned, Page, read_pages
 from dragoman.serve.metrics import Metrics
 from dragoman.serve.models import Models, NoModel, Version
 from dragoman.serve.options import Options
-from dragoman.serve.queue import Full, Line, Queue, Work
-from dragoman.serve.safety import Keys, Rates
+from dragoman.serve.queue import Full, Line, Queue, TooLate, Work
+from dragoman.serve.safety import BODIES, Hold, Keys, Rates, Room
 from dragoman.splitting import Splitter, make
 
-__all__ = ["Caller", "Gone", "Service", "TooLong", "Translated", "aligned", "recipe_of"]
+__all__ = ["PAGE_SIZE", "Caller", "Gone", "Service", "TooLong", "Translated", "aligned", "recipe_of"]
 
+T = TypeVar("T")
+Lines = Callable[[Document], list[Line]]
+_SMALL = 20_000
+"""Characters whose sentences are found faster than another thread is asked."""
 _WINDOW = 64
 """Sentences of a long text that wait at a time."""
+_TEXT_SIZE, _WORDS_SIZE, _LATTICE_SIZE = 8, 50, 60_000
+"""Bytes for each character of a sentence: of a translation, of its words and their links, of a lattice."""
+_FEATURES_SIZE = 3000
+"""Bytes of the features of a candidate."""
+PAGE_SIZE = 20
+"""Bytes for each character of a page, cut into its tags."""
+_GUESSES = 20
+"""Wrong keys of an address in a minute."""
 _DETECTED = 400
 """Characters that are enough to tell a language."""
 
@@ -45,8 +59,10 @@ class TooLong(Exception):
 class Caller:
     """Who waits for an answer: whether they are still there, and until when it is of use to them."""
 
-    def __init__(self, receive: Receive, seconds: float) -> None:
+    def __init__(self, receive: Receive, seconds: float, hold: Hold | None = None) -> None:
         self._receive = receive
+        self.hold = hold or Hold(Room())
+        """What the request has of the room for bodies and answers."""
         self._until = time.monotonic() + seconds
 
     @property
@@ -84,6 +100,9 @@ class Service:
 
     def __post_init__(self) -> None:
         self.rates = Rates(self.options.rate)
+        self.room = Room(BODIES * self.options.max_body)
+        self.guesses = Rates(_GUESSES)
+        self._thread = ThreadPoolExecutor(1, "dragoman-aside")
         self._splitters: dict[str, Splitter] = {}
 
     def splitter(self, language: str) -> Splitter:
@@ -97,24 +116,61 @@ class Service:
         splitter = self.splitter(version.source) if split else None
         return Document.of(text, splitter, self.options.max_sentence)
 
+    async def cut(
+        self, texts: Sequence[str], version: Version, caller: Caller, *, split: bool = True, lines: Lines | None = None
+    ) -> tuple[list[Document], list[list[Line]]]:
+        """Texts as sentences, each of which is a line that wants to be translated; `lines` makes those of a text."""
+
+        def made() -> tuple[list[Document], list[list[Line]]]:
+            documents = [self.document(text, version, split=split) for text in texts]
+            return documents, [lines(one) if lines else [Line(s) for s in one.sentences] for one in documents]
+
+        return await self.aside(caller.seconds, made) if sum(map(len, texts)) > _SMALL else made()
+
+    async def aside(self, seconds: float, function: Callable[..., T], *arguments: Any) -> T:
+        """Does what may take long, and needs no decoder, on a thread of its own: other requests are answered meanwhile.
+
+        There is one such thread, so that strange pages of a few callers do not slow down all others.
+        """
+        loop = asyncio.get_running_loop()
+        try:
+            return await asyncio.wait_for(loop.run_in_executor(self._thread, function, *arguments), seconds)
+        except asyncio.TimeoutError:
+            raise TooLate(self.options.deadline) from None
+
     def caller(self, request: Request, seconds: float | None = None) -> Caller:
         """Who asks, and for how many seconds from now: those of the server, or fewer."""
         most = self.options.deadline
-        return Caller(request.receive, most if seconds is None else min(seconds, most))
+        return Caller(request.receive, most if seconds is None else min(seconds, most), request.state.hold)
 
     async def found(self, recipe: Recipe, lines: Sequence[Line], caller: Caller) -> list[Found]:
         """What becomes of lines; the first that cannot be done is an error. A caller who leaves cancels it."""
-        seconds = caller.seconds
-        if self.queue.too_long(sum(len(line.text) for line in lines), seconds):
-            raise TooLong(
-                f"this would take longer than the {seconds:.3g} seconds that are left of this request: send less at "
-                "once, or to /v1/translate with stream"
-            )
-        found = await self._waited(self.queue.submit(recipe, lines, seconds), caller)
+        self._ends(sum(len(line.text) for line in lines), caller)
+        self.fits(sum(_size(recipe, line) for line in lines), caller)
+        found = await self._waited(self.queue.submit(recipe, lines, caller.seconds), caller)
         wrong = next((one.error for one in found if one.error), None)
         if wrong is not None:
             raise OptionError(wrong)
         return found
+
+    def _ends(self, size: int, caller: Caller) -> None:
+        """Refuses a text of so many characters that needs more time than the request has."""
+        if self.queue.too_long(size, caller.seconds):
+            raise TooLong(
+                f"this would take longer than the {caller.seconds:.3g} seconds that are left of this request: send "
+                "less at once, or to /v1/translate with stream"
+            )
+
+    @staticmethod
+    def fits(size: float, caller: Caller) -> None:
+        """Makes room for what a request needs, as far as one can tell before; refuses what nobody may have."""
+        most = caller.hold.room.share
+        if size > most:
+            raise TooLong(
+                f"this would need about {size:,.0f} bytes, and {most:,.0f} are the most: ask for less text, fewer "
+                "candidates or lattices at once, or /v1/translate with stream"
+            )
+        caller.hold.take(int(size))
 
     async def _waited(self, work: Work, caller: Caller) -> list[Found]:
         with self._while_there(work, caller):
@@ -144,11 +200,11 @@ class Service:
         caller: Caller,
         *,
         split: bool = True,
-        lines: Callable[[Document], list[Line]] | None = None,
+        lines: Lines | None = None,
     ) -> list[Translated]:
         """Translates texts; `lines` makes lines with constraints of a text."""
-        documents = [self.document(text, version, split=split) for text in texts]
-        asked = [lines(one) if lines else [Line(s) for s in one.sentences] for one in documents]
+        self._ends(sum(map(len, texts)), caller)
+        documents, asked = await self.cut(texts, version, caller, split=split, lines=lines)
         found = await self.found(recipe, [line for some in asked for line in some], caller)
         return self._all(documents, found, version)
 
@@ -169,11 +225,17 @@ class Service:
 
     async def stream(self, lines: Sequence[Line], recipe: Recipe, caller: Caller) -> AsyncGenerator[Found]:
         """Sentences one by one, however many there are: a window of them after the other, each with a deadline."""
-        for first in range(0, len(lines), _WINDOW):
-            work = await self._patient(recipe, lines[first : first + _WINDOW])
+        first = 0
+        while first < len(lines):
+            window = _window(recipe, lines, first, caller.hold.room.share / _WINDOW)
+            size = sum(_size(recipe, line) for line in window)
+            first += len(window)
+            caller.hold.take(size)
+            work = await self._patient(recipe, window)
             with self._while_there(work, caller):
                 async for found in self.queue.stream(work):
                     yield found
+            caller.hold.give(size)
 
     async def _patient(self, recipe: Recipe, lines: Sequence[Line]) -> Work:
         """A window of a long text waits until there is room."""
@@ -188,10 +250,10 @@ class Service:
 
     async def long(self, texts: Sequence[str], version: Version, recipe: Recipe, caller: Caller) -> list[Translated]:
         """Translates texts that may be long: files."""
-        documents = [self.document(text, version) for text in texts]
-        lines = [Line(sentence) for one in documents for sentence in one.sentences]
+        documents, lines = await self.cut(texts, version, caller)
+        self.fits(sum(_size(recipe, line) for some in lines for line in some), caller)
         found = []
-        async with aclosing(self.stream(lines, recipe, caller)) as coming:
+        async with aclosing(self.stream(list(chain.from_iterable(lines)), recipe, caller)) as coming:
             async for one in coming:
                 if one.error:
                     raise OptionError(one.error)
@@ -202,15 +264,24 @@ class Service:
         self, texts: Sequence[str], version: Version, recipe: Recipe, caller: Caller
     ) -> tuple[list[str], list[list[str]]]:
         """Translates pages; their tags go where their words went. The best, and the next best of each."""
-        pages = [Page(text) for text in texts]
+        self.fits((PAGE_SIZE + recipe.nbest) * sum(map(len, texts)), caller)
+        read = await self.aside(caller.seconds, read_pages, texts)
         detailed = msgspec.structs.replace(recipe, detail=True)
-        segments = [segment.text for page in pages for segment in page.segments]
-        made = iter(await self.translate(segments, version, detailed, caller))
-        best, others = [], []
-        for page in pages:
+        segments = [segment.text for page in read for segment in page.segments]
+        made = await self.translate(segments, version, detailed, caller)
+        return await self.aside(caller.seconds, self._filled, read, made, recipe.nbest, version)
+
+    def _filled(
+        self, read: Sequence[Page], translated: Sequence[Translated], nbest: int, version: Version
+    ) -> tuple[list[str], list[list[str]]]:
+        """Pages with the translations of all their segments."""
+        best: list[str] = []
+        others: list[list[str]] = []
+        made = iter(translated)
+        for page in read:
             own = [next(made) for _ in page.segments]
             best.append(page.filled([aligned(one) for one in own]))
-            listed = [[one, *self.others(one, recipe.nbest - 1, version)] for one in own]
+            listed = [[one, *self.others(one, nbest - 1, version)] for one in own]
             more = [
                 page.filled([aligned(some[min(rank, len(some) - 1)]) for some in listed])
                 for rank in range(1, max(map(len, listed), default=1))
@@ -274,6 +345,7 @@ class Service:
             ("dragoman_late_total", "counter", "Requests whose turn came too late.", queue.late),
             ("dragoman_cancelled_total", "counter", "Requests that were cancelled.", queue.cancelled),
             ("dragoman_decoder_restarts_total", "counter", "Decoders that were replaced.", starts),
+            ("dragoman_held_bytes", "gauge", "Of bodies and answers under way, about.", self.room.used),
             ("dragoman_models_loaded", "gauge", "Models that translate.", len(self.models.loaded())),
             ("dragoman_up_seconds", "gauge", "Time since the start.", time.monotonic() - self.started),
         ]
@@ -306,6 +378,25 @@ def _candidates(found: Found) -> list[Found]:
             links = [[*left[s], *right[t]] for s, t in one["alignment"]]
         made.append(Found(one["text"], detail={"spans": links, "target_spans": one.get("target_spans", [])}))
     return made or [found]
+
+
+def _size(recipe: Recipe, line: Line) -> int:
+    """Bytes of memory that the answer to a line takes, about: as measured with a model of multi30k."""
+    length = len(line.text) + 20
+    of_words = _WORDS_SIZE * length if recipe.detail or recipe.explain else 0
+    size = _TEXT_SIZE * length + 2 * of_words
+    if recipe.nbest > 1 or recipe.explain:
+        size += recipe.nbest * (_TEXT_SIZE * length + of_words + (_FEATURES_SIZE if recipe.explain else 0))
+    return size + (_LATTICE_SIZE * length if recipe.lattice else 0)
+
+
+def _window(recipe: Recipe, lines: Sequence[Line], first: int, most: float) -> Sequence[Line]:
+    """The next lines of a stream: as many as are answered within some memory, one at least."""
+    size, last = 0.0, first
+    while last < min(len(lines), first + _WINDOW) and (last == first or size < most):
+        size += _size(recipe, lines[last])
+        last += 1
+    return lines[first:last]
 
 
 def recipe_of(version: Version, **wanted: Any) -> Recipe:

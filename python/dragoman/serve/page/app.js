@@ -1,6 +1,6 @@
 // The page: text in, translation out as it is written, and why.
 import * as api from "./api.js";
-import { Rows, direction, markSource, points, showTarget } from "./words.js";
+import { Rows, direction, markSource, points, showTarget, spanOf } from "./words.js";
 import { Alternatives, showPhrases } from "./why.js";
 
 const $ = (id) => document.getElementById(id);
@@ -33,9 +33,15 @@ function glossary() {
   return count ? terms : null;
 }
 
-async function translate() {
+// What is on its way is of no use any more.
+function outdated() {
   state.asking?.abort();
   state.explaining?.abort();
+  $("target").classList.remove("busy");
+}
+
+async function translate() {
+  outdated();
   const asking = state.asking = new AbortController();
   const text = $("source").value;
   if (!text.trim() || !model()) { clear(); return; }
@@ -44,13 +50,12 @@ async function translate() {
   try {
     const began = performance.now();
     const request = { text, model: model().name, alignment: true, ...(glossary() ? { glossary: glossary() } : {}) };
-    const answer = await api.translate(request, asking.signal);
+    const made = await whole(request, asking.signal) || await bySentence(request, asking.signal);
     if (asking.signal.aborted) return;
     $("error").hidden = true;
     state.text = text;
-    state.made = answer.translations[0];
+    state.made = made;
     state.chosen = Math.min(state.chosen, Math.max(0, state.made.sentences.length - 1));
-    showTarget($("target"), state.made);
     const count = state.made.sentences.length;
     const time = ((performance.now() - began) / 1000).toFixed(2);
     $("status").textContent = `${count} ${count === 1 ? "sentence" : "sentences"} in ${time} s`;
@@ -58,6 +63,39 @@ async function translate() {
     await explain();
   } catch (error) { if (!asking.signal.aborted) fail(error); }
   finally { if (state.asking === asking) $("target").classList.remove("busy"); }
+}
+
+// The translation of a text; none if the text needs more time than a request has.
+async function whole(request, signal) {
+  try {
+    const made = (await api.translate(request, signal)).translations[0];
+    if (!signal.aborted) showTarget($("target"), made);
+    return made;
+  } catch (error) {
+    if (error.status === 413) return null;
+    throw error;
+  }
+}
+
+// The same in a stream: sentences are shown as they come.
+async function bySentence(request, signal) {
+  const made = { text: "", sentences: [] };
+  let length = 0, end = 0;
+  for await (const sentence of api.stream(request, signal)) {
+    if (signal.aborted) return made;
+    if (!made.sentences.length) $("target").replaceChildren();
+    const start = length + points(sentence.before).length;
+    length = start + points(sentence.text).length;
+    end = sentence.span[1];
+    $("target").append(sentence.before, spanOf(sentence, made.sentences.length));
+    made.text += sentence.before + sentence.text;
+    made.sentences.push({ ...sentence, target_span: [start, length] });
+    $("status").textContent = `${made.sentences.length} sentences so far…`;
+  }
+  const rest = points(request.text).slice(end).join("");
+  made.text += rest;
+  $("target").append(rest);
+  return made;
 }
 
 function clear() {
@@ -123,16 +161,39 @@ function overTarget(event) {
   lightTarget(number, new Set([at]));
 }
 
-// The word at the caret of the source lights its translation.
-function atCaret() {
-  if (document.activeElement !== $("source") || !state.made || $("source").value !== state.text) return;
-  const at = points(state.text.slice(0, $("source").selectionStart)).length;
+// The word of the source text at an offset: its sentence, its number there, and its place; none if there is none.
+function wordAt(offset) {
+  if (!state.made || $("source").value !== state.text) return null;
+  const at = points(state.text.slice(0, offset)).length;
   const number = state.made.sentences.findIndex(({ span }) => span[0] <= at && at <= span[1]);
-  if (number < 0) { lightTarget(-1, new Set()); return; }
+  if (number < 0) return null;
   const sentence = state.made.sentences[number];
   const place = at - sentence.span[0];
-  const word = sentence.source_spans.findIndex(([a, b]) => a <= place && place <= b);
-  lightTarget(number, new Set(sentence.alignment.filter((pair) => pair[0] === word).map((pair) => pair[1])));
+  const word = (sentence.source_spans || []).findIndex(([a, b]) => a <= place && place <= b);
+  return word < 0 ? null : { number, word, span: sentence.source_spans[word].map((n) => n + sentence.span[0]) };
+}
+
+function lightTranslation(found) {
+  const pairs = found ? state.made.sentences[found.number].alignment.filter((pair) => pair[0] === found.word) : [];
+  lightTarget(found ? found.number : -1, new Set(pairs.map((pair) => pair[1])));
+}
+
+// The word at the caret of the source lights its translation.
+function atCaret() {
+  if (document.activeElement === $("source")) lightTranslation(wordAt($("source").selectionStart));
+}
+
+// So does the word under the pointer, where the browser can tell which one that is.
+let under = null;
+function overSource(event) {
+  const caret = event.type === "pointerleave" ? null : document.caretPositionFromPoint?.(event.clientX, event.clientY);
+  const found = caret?.offsetNode === $("source") ? wordAt(caret.offset) : null;
+  if (found && found.number === under?.number && found.word === under?.word) return;
+  if (!found && !under) return;
+  under = found;
+  if (found) markSource($("mirror"), $("source"), state.text, [found.span]);
+  else $("mirror").replaceChildren();
+  lightTranslation(found);
 }
 
 function choose(number) {
@@ -208,7 +269,7 @@ function languages() {
 }
 
 let timer = 0;
-const soon = () => { clearTimeout(timer); $("mirror").replaceChildren(); timer = setTimeout(translate, PAUSE); };
+const soon = () => { outdated(); clearTimeout(timer); $("mirror").replaceChildren(); timer = setTimeout(translate, PAUSE); };
 const now = () => { clearTimeout(timer); translate(); };
 
 $("source").addEventListener("input", soon);
@@ -217,6 +278,8 @@ $("source").addEventListener("keydown", (event) => { if (event.key === "Enter" &
 document.addEventListener("selectionchange", atCaret);
 $("glossary").addEventListener("input", () => { localStorage.setItem("glossary", $("glossary").value); soon(); });
 $("model").addEventListener("change", () => { languages(); now(); });
+$("source").addEventListener("pointermove", overSource);
+$("source").addEventListener("pointerleave", overSource);
 $("target").addEventListener("pointerover", overTarget);
 $("target").addEventListener("pointerleave", overTarget);
 $("target").addEventListener("click", (event) => {

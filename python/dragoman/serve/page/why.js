@@ -9,7 +9,7 @@ const ORIGINS = { rule: "table", unknown: "unknown word, copied", given: "given,
 export function showPhrases(table, phrases, { source: from, target: to }) {
   table.tBodies[0].replaceChildren(...phrases.map((phrase) => {
     const source = make("td", { dir: direction(from), lang: from }, phrase.source);
-    source.style.paddingInlineStart = `${0.5 + phrase.depth * 1.1}rem`;
+    source.style.paddingInlineStart = `min(${0.5 + phrase.depth * 1.1}rem, ${5 + phrase.depth * 3}%)`;
     return make("tr", {}, source, make("td", { dir: direction(to), lang: to }, phrase.target || "(nothing)"),
       make("td", {}, ORIGINS[phrase.origin] || phrase.origin), make("td", { className: "number" }, shown(phrase.score)));
   }));

@@ -22,27 +22,33 @@ export function showTarget(element, translation) {
   let at = 0;
   translation.sentences.forEach((sentence, number) => {
     const [start, end] = sentence.target_span;
-    parts.push(slice(at, start));
-    const span = make("span", { className: sentence.late ? "sentence late" : "sentence" });
-    span.dataset.sentence = number;
-    if (sentence.late) span.title = "There was no time for a full search.";
-    let inside = start;
-    const seen = new Set();
-    (sentence.target_spans || []).forEach(([from, to], word) => {
-      if (from >= to || seen.has(from)) return;
-      seen.add(from);
-      span.append(slice(inside, start + from));
-      const one = make("span", { className: "word" }, slice(start + from, start + to));
-      one.dataset.word = word;
-      span.append(one);
-      inside = start + to;
-    });
-    span.append(slice(inside, end));
-    parts.push(span);
+    parts.push(slice(at, start), spanOf(sentence, number));
     at = end;
   });
   parts.push(slice(at));
   element.replaceChildren(...parts);
+}
+
+// The words of a sentence of the translation.
+export function spanOf(sentence, number) {
+  const text = points(sentence.text);
+  const slice = (from, to) => text.slice(from, to).join("");
+  const span = make("span", { className: sentence.late ? "sentence late" : "sentence" });
+  span.dataset.sentence = number;
+  if (sentence.late) span.title = "There was no time for a full search.";
+  let inside = 0;
+  const seen = new Set();
+  (sentence.target_spans || []).forEach(([from, to], word) => {
+    if (from >= to || seen.has(from)) return;
+    seen.add(from);
+    span.append(slice(inside, from));
+    const one = make("span", { className: "word" }, slice(from, to));
+    one.dataset.word = word;
+    span.append(one);
+    inside = to;
+  });
+  span.append(slice(inside));
+  return span;
 }
 
 // Marks spans of the source behind the text area, and shows them there if they are out of sight.
@@ -66,7 +72,7 @@ export function markSource(mirror, area, text, spans) {
   mirror.scrollTop = area.scrollTop;
 }
 
-// Two rows of words with lines between those that belong together.
+// Two rows of words with lines between those that belong together; where there is little room, two columns.
 export class Rows {
   constructor(root, hot) {
     this.left = root.querySelector("#source-words");
@@ -89,6 +95,8 @@ export class Rows {
     this.draw();
   }
 
+  columns() { return getComputedStyle(this.left).flexDirection === "column"; }
+
   fill(row, words) {
     row.replaceChildren(...words.map((word, number) => {
       const button = make("button", { type: "button", tabIndex: number ? -1 : 0 }, word);
@@ -100,9 +108,11 @@ export class Rows {
   draw() {
     if (!this.alignment) return;
     const frame = this.links.getBoundingClientRect();
-    const middle = (element, low) => {
+    const columns = this.columns();
+    const middle = (element, first) => {
       const box = element.getBoundingClientRect();
-      return [box.x + box.width / 2 - frame.x, (low ? box.bottom : box.top) - frame.y];
+      return columns ? [(first ? box.right : box.left) - frame.x, box.y + box.height / 2 - frame.y]
+        : [box.x + box.width / 2 - frame.x, (first ? box.bottom : box.top) - frame.y];
     };
     this.lines = this.alignment.map(([s, t]) => {
       const line = document.createElementNS("http://www.w3.org/2000/svg", "line");
@@ -133,12 +143,14 @@ export class Rows {
   }
 
   move(side, event) {
-    const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
-    const other = { ArrowDown: this.right, ArrowUp: this.left }[event.key];
+    const columns = this.columns();
+    const steps = columns ? { ArrowDown: 1, ArrowUp: -1 } : { ArrowRight: 1, ArrowLeft: -1 };
+    const others = columns ? { ArrowRight: this.right, ArrowLeft: this.left } : { ArrowDown: this.right, ArrowUp: this.left };
+    const [step, other] = [steps[event.key], others[event.key]];
     const row = side ? this.right : this.left;
     let next = null;
     if (step) {
-      const forward = getComputedStyle(row).direction === "rtl" ? -step : step;
+      const forward = !columns && getComputedStyle(row).direction === "rtl" ? -step : step;
       next = row.children[Number(event.target.dataset.number) + forward];
     } else if (other && other !== row) {
       const pair = this.alignment.find((p) => p[side] === Number(event.target.dataset.number));
