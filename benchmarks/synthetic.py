@@ -13,7 +13,7 @@ import json
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +50,8 @@ class Size:
     """Random directions in a round."""
     passes: int = 10
     """Rounds of the methods that do not converge: each has a line search for every feature."""
+    printed: bool = False
+    """Gradients are those of log expected BLEU with mu on w as it is, as printed in the paper."""
 
     @property
     def traced(self) -> int:
@@ -108,7 +110,7 @@ def search(data: Data, method: str, size: Size, seed: int) -> Climb:
         rng=np.random.default_rng(seed),
         spreads=np.full(width, 500.0),
     )
-    parts = strategies(METHODS[method], "cyclic", size.random)
+    parts = strategies(METHODS[method], "cyclic", size.random, log=size.printed, raw=size.printed)
     ascend(climb, parts, 100 if method in {"gradient", "natural"} else size.passes)
     return climb
 
@@ -177,13 +179,15 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--quick", action="store_true", help="seconds instead of an hour; proves nothing")
     parser.add_argument("--methods", nargs="+", choices=list(METHODS), default=list(METHODS))
     parser.add_argument("--widths", nargs="+", type=int, help="numbers of features")
+    parser.add_argument("--printed", action="store_true", help="gradients as printed in the paper")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--out", type=Path, help="folder for the figures")
     options = parser.parse_args(arguments)
     size = QUICK if options.quick else Size()
     if options.widths:
-        size = Size(size.sentences, size.candidates, tuple(options.widths), size.random, size.passes)
+        size = replace(size, widths=tuple(options.widths))
+    size = replace(size, printed=options.printed)
     rows = []
     if not options.json:
         print(f"{'features':>8} {'data':>6} {'method':>10} {'score':>8} {'cosine':>8} {'searches':>8} {'cpu s':>8}")

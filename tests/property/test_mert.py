@@ -13,7 +13,7 @@ from dragoman._core import best_per_group
 from dragoman.metrics import Bleu, External
 from dragoman.tuning import Limits
 from dragoman.tuning.tuners.mert.climb import Climb
-from dragoman.tuning.tuners.mert.regularise import L0, L2, L2Fixed, L2Normalised, Plain, Regulariser
+from dragoman.tuning.tuners.mert.regularise import L0, L2, L2Fixed, L2Normalised, Line, Plain, Regulariser
 from dragoman.tuning.tuners.mert.surface import Direction, Surface
 from dragoman.types import F64, I64, Metric
 
@@ -183,6 +183,25 @@ def test_no_point_of_a_grid_is_better(kind: str, metric: Metric, seed: int, whol
         true = pool.gain(scores + step.gamma * slopes) - penalty.value(climb.weights)
         assert true == pytest.approx(step.value, abs=1e-9)
     assert (np.abs(climb.weights) <= bound).all()
+
+
+@pytest.mark.parametrize("kind", ["l2", "l2-fixed", "l2-normalised", "l0"])
+def test_corners_that_rounding_has_doubled_are_passed_over(kind: str) -> None:
+    """Intervals too narrow to be hit offer no point, however good, and nobody asks what their ends are worth."""
+    asked: list[float] = []
+
+    def probe(gamma: float) -> float:
+        asked.append(gamma)
+        return 1.0
+
+    corners = np.array([0.3, np.nextafter(0.3, 1.0), 0.8, np.nextafter(0.8, 0.9), 0.9])
+    edges = np.concatenate([[-np.inf], corners, [np.inf]])
+    gains = np.array([0.1, 1.0, 0.2, 1.0, 0.3, 0.1])
+    weights, rng = np.array([1.5, 0.7, -0.2, -0.1]), np.random.default_rng(0)
+    gamma, value = draw_penalty(kind, rng).best(Line(weights, 1, edges, gains, probe))
+    assert not asked
+    assert value <= 0.3
+    assert np.abs(corners - gamma).min() > 1e-6
 
 
 @pytest.mark.parametrize("kind", ["l2", "l2-fixed", "l2-normalised"])

@@ -11,6 +11,7 @@ use dragoman_tune::mert::expected::{expect, pull, worth};
 use dragoman_tune::mert::line::{Intervals, Judged, search, search_column, total};
 use dragoman_tune::mert::noise;
 use dragoman_tune::mert::quick::{Fixed, search_best};
+use dragoman_tune::mert::share::alone;
 use numpy::{
     IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, PyReadwriteArray1,
     PyUntypedArrayMethods,
@@ -84,13 +85,14 @@ impl LinePool {
         }
     }
 
-    /// Runs `work` without the interpreter on the borrowed arrays and on the pool of all kernels.
+    /// Runs `work` without the interpreter on the borrowed arrays and on the pool of all kernels; with one thread on the
+    /// thread that asks.
     fn with<T: Send>(
         &self,
         py: Python<'_>,
         work: impl Send + FnOnce(&[Column<'_>], Judged<'_>) -> T,
     ) -> PyResult<T> {
-        self.with_own(py, |columns, pool| pools::run(|| work(columns, pool)))
+        self.with_own(py, |columns, pool| run(|| work(columns, pool)))
     }
 
     /// The same for work that chooses its pool itself.
@@ -126,6 +128,11 @@ impl LinePool {
         let width = self.statistics.bind(py).readonly().as_array().ncols();
         Ok((found.corners.into_pyarray(py), found.totals.into_pyarray(py).reshape([rows, width])?))
     }
+}
+
+/// Runs a kernel of a climb on the pool of all kernels, or on this thread if that pool has only one.
+fn run<T: Send>(work: impl FnOnce() -> T + Send) -> T {
+    if pools::get() == Some(1) { alone(work) } else { pools::run(work) }
 }
 
 /// Keeps an array alive that was borrowed as read-only.
@@ -211,14 +218,18 @@ impl LinePool {
     fn combine<'py>(&self, py: Python<'py>, weights: PyReadonlyArray1<'py, f64>) -> PyResult<Row<'py>> {
         let weights = weights.as_slice()?;
         self.check_weights(weights)?;
-        Ok(self.with(py, |columns, _| combine(columns, weights, self.size()))?.into_pyarray(py))
+        let found = match &self.features {
+            Store::Columns(columns) => py.detach(|| run(|| columns.combine(weights))),
+            _ => self.with(py, |columns, _| combine(columns, weights, self.size()))?,
+        };
+        Ok(found.into_pyarray(py))
     }
 
     /// `Σ factors · h`, summed over candidates: one number for each feature.
     fn dots<'py>(&self, py: Python<'py>, factors: PyReadonlyArray1<'py, f64>) -> PyResult<Row<'py>> {
         let factors = factors.as_slice()?;
         self.check(factors, "factors")?;
-        Ok(self.with(py, |columns, _| dots(columns, factors))?.into_pyarray(py))
+        Ok(self.with(py, |columns, _| self.all_dots(columns, factors))?.into_pyarray(py))
     }
 
     /// Adds `step` times a feature to the scores, in place.
@@ -303,7 +314,7 @@ impl LinePool {
                 return None;
             }
             let fixed = self.fixed.get_or_init(|| pools::apart(|| Fixed::new(columns, pool)));
-            Some(pools::run(|| search_best((scores, total), columns, &wanted, (pool, fixed), gain)))
+            Some(run(|| search_best((scores, total), columns, &wanted, (pool, fixed), gain)))
         })?;
         let found = found.ok_or_else(|| invalid("expected rows of statistics as the metric has them"))?;
         let point = |best: dragoman_tune::mert::best::Best| {
@@ -336,7 +347,8 @@ impl LinePool {
         let (chances, slope) = (chances.as_slice()?, slope.as_slice()?);
         self.check(chances, "probabilities")?;
         let found = self.with(py, |columns, pool| {
-            (slope.len() == pool.width).then(|| dots(columns, &pull(chances, &worth(slope, pool), pool)))
+            let pulled = || pull(chances, worth(slope, pool), pool);
+            (slope.len() == pool.width).then(|| self.all_dots(columns, &pulled()))
         })?;
         Ok(found.ok_or_else(|| invalid("expected a derivative by each statistic"))?.into_pyarray(py))
     }
@@ -351,11 +363,18 @@ impl LinePool {
         let (chances, values) = (chances.as_slice()?, values.as_slice()?);
         self.check(chances, "probabilities")?;
         self.check(values, "values")?;
-        Ok(self.with(py, |columns, pool| dots(columns, &pull(chances, values, pool)))?.into_pyarray(py))
+        let found =
+            self.with(py, |columns, pool| self.all_dots(columns, &pull(chances, values.to_vec(), pool)))?;
+        Ok(found.into_pyarray(py))
     }
 }
 
 impl LinePool {
+    /// The products of the features with some factors, from where they are read fastest.
+    fn all_dots(&self, columns: &[Column<'_>], factors: &[f64]) -> Vec<f64> {
+        if let Store::Columns(own) = &self.features { own.dots(factors) } else { dots(columns, factors) }
+    }
+
     fn check_feature(&self, feature: usize) -> PyResult<()> {
         if feature < self.width {
             Ok(())

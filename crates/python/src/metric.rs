@@ -18,6 +18,9 @@ use pyo3::pybacked::PyBackedStr;
 use pyo3::types::{PyDict, PyTuple};
 use std::sync::Arc;
 
+/// So many rows are scored by the thread that asks.
+const FEW_ROWS: usize = 2048;
+
 /// A metric of the Rust core. Built by one of the static constructors.
 #[pyclass(frozen, module = "dragoman._core")]
 pub struct NativeMetric {
@@ -217,7 +220,14 @@ impl NativeMetric {
             return Err(invalid(format!("expected rows of {} statistics", self.inner.width())));
         }
         let rows = rows.as_slice()?;
-        Ok(threads::run(py, || scores(self.inner.as_ref(), rows)).into_pyarray(py))
+        let (metric, width) = (self.inner.as_ref(), self.inner.width());
+        // A few rows are scored before another thread would have begun.
+        let found = if rows.len() <= FEW_ROWS * width {
+            rows.chunks_exact(width).map(|row| metric.score(row)).collect()
+        } else {
+            threads::run(py, || scores(metric, rows))
+        };
+        Ok(found.into_pyarray(py))
     }
 }
 

@@ -1,10 +1,19 @@
 //! Features laid out by feature: a coordinate direction's slopes are a column, read in one run.
+//!
+//! Products with all features at once (model scores, slopes of a direction, gradients) read every value, and most of
+//! their time is reading. So small whole numbers that are not rare (counts, bins, shapes) are kept in a byte for them,
+//! and what fires rarely by candidate: see [`Products`].
 
 use super::line::Judged;
-use rayon::prelude::*;
+use super::share;
+use dragoman_base::sparse::{Rows, dot};
 
 /// Candidates that one task of a product covers: their sums stay in the first-level cache.
 const BLOCK: usize = 2048;
+/// A feature that one in so many candidates has is read faster in full than by its places, if in bytes.
+const RARE: usize = 8;
+/// Columns that are read side by side.
+const FEW: usize = 4;
 
 /// The values of one feature.
 #[derive(Debug, Clone, Copy)]
@@ -13,6 +22,8 @@ pub enum Column<'a> {
     Wide(&'a [f64]),
     /// One for each candidate, in half the memory.
     Narrow(&'a [f32]),
+    /// Whole numbers, one for each candidate, in a byte.
+    Small(&'a [i8]),
     /// Of the candidates `rows`, in rising order; the others have 0.
     Sparse {
         /// Candidates at which the feature fires.
@@ -28,6 +39,21 @@ pub struct Columns {
     spans: Vec<Span>,
     rows: Vec<u32>,
     values: Vec<f64>,
+    products: Products,
+}
+
+/// The same features as products read them.
+#[derive(Debug, Default, PartialEq)]
+struct Products {
+    /// For each feature where its bytes are in `small`, if it has such.
+    places: Vec<Option<usize>>,
+    small: Vec<i8>,
+    /// The features that are small or stored in full.
+    full: Vec<usize>,
+    /// All features, those of one form together.
+    order: Vec<u32>,
+    /// What is neither stored in full nor small: by candidate, by rising feature.
+    rest: Rows,
 }
 
 /// Where a column's values are, and where its rows are (nowhere if it is stored in full).
@@ -58,7 +84,12 @@ impl Columns {
             value_end += len;
             row_end += if full { 0 } else { count };
         }
-        let mut made = Self { spans, rows: vec![0; row_end], values: vec![0.0; value_end] };
+        let mut made = Self {
+            spans,
+            rows: vec![0; row_end],
+            values: vec![0.0; value_end],
+            products: Products::default(),
+        };
         counts.fill(0);
         for (row, entry) in starts.windows(2).enumerate() {
             let entry = entry[0] as usize..entry[1] as usize;
@@ -68,6 +99,7 @@ impl Columns {
                 }
             }
         }
+        made.products = Products::new(&made.views(), size);
         made
     }
 
@@ -85,15 +117,51 @@ impl Columns {
 
     /// All columns.
     pub fn views(&self) -> Vec<Column<'_>> {
-        let view = |span: &Span| {
-            let values = &self.values[span.values..][..span.len];
-            if span.full {
-                Column::Wide(values)
-            } else {
-                Column::Sparse { rows: &self.rows[span.rows..][..span.len], values }
+        self.spans.iter().map(|span| self.view(span)).collect()
+    }
+
+    fn view(&self, span: &Span) -> Column<'_> {
+        let values = &self.values[span.values..][..span.len];
+        if span.full {
+            Column::Wide(values)
+        } else {
+            Column::Sparse { rows: &self.rows[span.rows..][..span.len], values }
+        }
+    }
+
+    /// A column as products read it: small whole numbers in bytes.
+    fn read(&self, feature: usize) -> Column<'_> {
+        match self.products.places[feature] {
+            Some(at) => Column::Small(&self.products.small[at..][..self.products.rest.len()]),
+            None => self.view(&self.spans[feature]),
+        }
+    }
+
+    /// `direction · h` of each candidate, as [`combine`]: first what is stored in full, by feature, and then what is rare,
+    /// by feature. So candidates with the same features have the same bits.
+    pub fn combine(&self, direction: &[f64]) -> Vec<f64> {
+        let (full, factors): (Vec<Column<'_>>, Vec<f64>) =
+            self.products.full.iter().map(|&j| (self.read(j), direction[j])).unzip();
+        let rest = &self.products.rest;
+        combine_with(&full, &factors, rest.len(), |start, sums| {
+            for (row, sum) in (start..).zip(sums) {
+                let (columns, values) = rest.row(row);
+                if !columns.is_empty() {
+                    *sum += dot(columns, values, direction);
+                }
             }
-        };
-        self.spans.iter().map(view).collect()
+        })
+    }
+
+    /// `column_j · factors` of each feature, as [`dots`].
+    pub fn dots(&self, factors: &[f64]) -> Vec<f64> {
+        let order = &self.products.order;
+        let columns: Vec<Column<'_>> = order.iter().map(|&feature| self.read(feature as usize)).collect();
+        let mut found = vec![0.0; order.len()];
+        for (&feature, dot) in order.iter().zip(dots(&columns, factors)) {
+            found[feature as usize] = dot;
+        }
+        found
     }
 
     /// Whether every column is stored in full, so that [`combine`] reads them in runs.
@@ -102,14 +170,72 @@ impl Columns {
     }
 }
 
+impl Products {
+    fn new(views: &[Column<'_>], size: usize) -> Self {
+        let mut made = Self { places: Vec::with_capacity(views.len()), ..Self::default() };
+        let (mut rare, mut scratch) = (vec![0i64; size + 1], Vec::new());
+        for view in views {
+            let values = match view {
+                Column::Sparse { rows, .. } if rows.len() * RARE < size || rows.is_empty() => None,
+                Column::Wide(values) => Some(*values),
+                column => {
+                    scratch.clear();
+                    scratch.resize(size, 0.0);
+                    column.add_block(&mut scratch, 0, 1.0);
+                    Some(&scratch[..])
+                }
+            };
+            let fits = |x: &f64| x.abs() <= 127.0 && x.fract() == 0.0;
+            let small = values.filter(|values| values.iter().all(fits));
+            made.places.push(small.map(|_| made.small.len()));
+            made.small.extend(small.unwrap_or(&[]).iter().map(|&x| x as i8));
+            if let (Column::Sparse { rows, .. }, None) = (view, small) {
+                rows.iter().for_each(|&row| rare[row as usize + 1] += 1);
+            }
+        }
+        for row in 0..size {
+            rare[row + 1] += rare[row];
+        }
+        let entries = rare[size] as usize;
+        made.rest = Rows { starts: rare.clone(), columns: vec![0; entries], values: vec![0.0; entries] };
+        for (feature, view) in views.iter().enumerate() {
+            let Column::Sparse { rows, values } = view else {
+                made.full.push(feature);
+                continue;
+            };
+            if made.places[feature].is_some() {
+                made.full.push(feature);
+            } else {
+                for (&row, &value) in rows.iter().zip(*values) {
+                    let at = &mut rare[row as usize];
+                    (made.rest.columns[*at as usize], made.rest.values[*at as usize]) =
+                        (feature as u32, value);
+                    *at += 1;
+                }
+            }
+        }
+        made.order = (0..views.len() as u32).collect();
+        made.order.sort_by_key(|&feature| {
+            let feature = feature as usize;
+            (made.places[feature].is_some(), matches!(views[feature], Column::Wide(_)))
+        });
+        made
+    }
+}
+
 impl Column<'_> {
     /// `sums[i] += factor · value` for the candidates `block` (those of `sums`).
+    #[allow(clippy::inline_always)] // else it would not be compiled for the caller's registers
+    #[inline(always)]
     fn add_block(self, sums: &mut [f64], start: usize, factor: f64) {
         match self {
             Self::Wide(values) => {
                 sums.iter_mut().zip(&values[start..]).for_each(|(sum, v)| *sum += factor * v);
             }
             Self::Narrow(values) => {
+                sums.iter_mut().zip(&values[start..]).for_each(|(sum, &v)| *sum += factor * f64::from(v));
+            }
+            Self::Small(values) => {
                 sums.iter_mut().zip(&values[start..]).for_each(|(sum, &v)| *sum += factor * f64::from(v));
             }
             Self::Sparse { rows, values } => {
@@ -122,11 +248,12 @@ impl Column<'_> {
         }
     }
 
-    /// `Σ factors[i] · value`. Four partial sums in a fixed order: quick, and the same on any machine.
+    /// `Σ factors[i] · value`.
     fn dot(self, factors: &[f64]) -> f64 {
         match self {
-            Self::Wide(values) => dot4(values, factors, |&v| v),
-            Self::Narrow(values) => dot4(values, factors, |&v| f64::from(v)),
+            Self::Wide(values) => dot4([values], factors)[0],
+            Self::Narrow(values) => dot4([values], factors)[0],
+            Self::Small(values) => dot4([values], factors)[0],
             Self::Sparse { rows, values } => {
                 rows.iter().zip(values).map(|(&row, value)| factors[row as usize] * value).sum()
             }
@@ -151,32 +278,187 @@ impl Column<'_> {
     }
 }
 
-fn dot4<T>(values: &[T], factors: &[f64], wide: impl Fn(&T) -> f64) -> f64 {
-    let mut sums = [0.0; 4];
-    let (pairs, rest) = (values.chunks_exact(4).zip(factors.chunks_exact(4)), values.len() / 4 * 4);
-    for (v, f) in pairs {
-        for k in 0..4 {
-            sums[k] += wide(&v[k]) * f[k];
+/// The products of some columns with the same factors. Four partial sums of each in a fixed order: quick, and the same on
+/// any machine.
+fn dot4<T: Stored, const N: usize>(columns: [&[T]; N], factors: &[f64]) -> [f64; N] {
+    #[cfg(target_arch = "x86_64")]
+    if std::is_x86_feature_detected!("avx2") {
+        // SAFETY: the processor has just been asked.
+        return unsafe { wide::dots(columns, factors) };
+    }
+    columns.map(|values| {
+        let mut sums = [0.0; 4];
+        for (v, f) in values.as_chunks::<4>().0.iter().zip(factors.as_chunks::<4>().0) {
+            for k in 0..4 {
+                sums[k] += v[k].into() * f[k];
+            }
+        }
+        whole(sums, values, factors)
+    })
+}
+
+/// The sum of four partial sums and of what they left over.
+fn whole<T: Stored>(sums: [f64; 4], values: &[T], factors: &[f64]) -> f64 {
+    let rest = values.as_chunks::<4>().1.iter().zip(factors.as_chunks::<4>().1);
+    let tail: f64 = rest.map(|(&v, f)| v.into() * f).sum();
+    (sums[0] + sums[1]) + (sums[2] + sums[3]) + tail
+}
+
+/// The products of up to [`FEW`] columns with some factors: columns of one form side by side.
+fn dot_few(columns: &[Column<'_>], factors: &[f64]) -> [f64; FEW] {
+    match *columns {
+        [Column::Wide(a), Column::Wide(b), Column::Wide(c), Column::Wide(d)] => dot4([a, b, c, d], factors),
+        [Column::Narrow(a), Column::Narrow(b), Column::Narrow(c), Column::Narrow(d)] => {
+            dot4([a, b, c, d], factors)
+        }
+        [Column::Small(a), Column::Small(b), Column::Small(c), Column::Small(d)] => {
+            dot4([a, b, c, d], factors)
+        }
+        _ => {
+            let mut found = [0.0; FEW];
+            found.iter_mut().zip(columns).for_each(|(found, column)| *found = column.dot(factors));
+            found
         }
     }
-    let tail: f64 = values[rest..].iter().zip(&factors[rest..]).map(|(v, f)| wide(v) * f).sum();
-    (sums[0] + sums[1]) + (sums[2] + sums[3]) + tail
+}
+
+/// A form that values are stored in.
+trait Stored: Copy + Into<f64> {
+    /// Four of them, widened.
+    #[cfg(target_arch = "x86_64")]
+    fn four(values: &[Self; 4]) -> std::arch::x86_64::__m256d;
+}
+
+/// Implements [`Stored`].
+macro_rules! stored {
+    ($form:ty, $values:ident => $wide:expr) => {
+        impl Stored for $form {
+            #[cfg(target_arch = "x86_64")]
+            #[allow(clippy::inline_always)]
+            #[inline(always)]
+            fn four($values: &[Self; 4]) -> std::arch::x86_64::__m256d {
+                #[allow(clippy::wildcard_imports)]
+                use std::arch::x86_64::*;
+                // SAFETY: four values are read; only functions for processors with these instructions call this.
+                unsafe { $wide }
+            }
+        }
+    };
+}
+stored!(f64, values => _mm256_loadu_pd(values.as_ptr()));
+stored!(f32, values => _mm256_cvtps_pd(_mm_loadu_ps(values.as_ptr())));
+stored!(i8, values => {
+    let bytes = i32::from_ne_bytes(values.map(i8::cast_unsigned));
+    _mm256_cvtepi32_pd(_mm_cvtepi8_epi32(_mm_cvtsi32_si128(bytes)))
+});
+
+/// Adds factors times columns to the sums of the candidates from `start` on. Columns in bytes that follow each other are
+/// added together: sums are read and written once, in the order of the columns.
+#[allow(clippy::inline_always)]
+#[inline(always)]
+fn add_all(columns: &[Column<'_>], direction: &[f64], start: usize, sums: &mut [f64]) {
+    let mut open: [(&[i8], f64); FEW] = [(&[], 0.0); FEW];
+    let mut count = 0;
+    for (&column, &factor) in columns.iter().zip(direction).filter(|(_, factor)| **factor != 0.0) {
+        if let Column::Small(values) = column {
+            open[count] = (&values[start..][..sums.len()], factor);
+            count += 1;
+            if count == FEW {
+                add_few(open, sums);
+                count = 0;
+            }
+        } else {
+            for (values, factor) in open.iter().take(std::mem::take(&mut count)) {
+                Column::Small(values).add_block(sums, 0, *factor);
+            }
+            column.add_block(sums, start, factor);
+        }
+    }
+    for (values, factor) in &open[..count] {
+        Column::Small(values).add_block(sums, 0, *factor);
+    }
+}
+
+#[allow(clippy::inline_always)]
+#[inline(always)]
+fn add_few([a, b, c, d]: [(&[i8], f64); FEW], sums: &mut [f64]) {
+    let n = sums.len();
+    let (va, vb, vc, vd) = (&a.0[..n], &b.0[..n], &c.0[..n], &d.0[..n]);
+    for i in 0..n {
+        let sum = sums[i] + a.1 * f64::from(va[i]) + b.1 * f64::from(vb[i]);
+        sums[i] = sum + c.1 * f64::from(vc[i]) + d.1 * f64::from(vd[i]);
+    }
+}
+
+/// Products with wider registers: the same operations in the same order, so the same bits.
+#[cfg(target_arch = "x86_64")]
+mod wide {
+    use super::{Column, Stored, whole};
+
+    #[target_feature(enable = "avx2")]
+    pub fn add_all(columns: &[Column<'_>], direction: &[f64], start: usize, sums: &mut [f64]) {
+        super::add_all(columns, direction, start, sums);
+    }
+
+    /// The products of some columns with the same factors: they do not wait for each other, and factors are read once.
+    #[target_feature(enable = "avx2")]
+    pub fn dots<T: Stored, const N: usize>(columns: [&[T]; N], factors: &[f64]) -> [f64; N] {
+        use std::arch::x86_64::{
+            _mm256_add_pd, _mm256_loadu_pd, _mm256_mul_pd, _mm256_setzero_pd, _mm256_storeu_pd,
+        };
+        let (fours, _) = factors.as_chunks::<4>();
+        let chunks = columns.map(|column| &column.as_chunks::<4>().0[..fours.len()]);
+        let mut sums = [_mm256_setzero_pd(); N];
+        for (at, four) in fours.iter().enumerate() {
+            // SAFETY: it is four numbers long.
+            let four = unsafe { _mm256_loadu_pd(four.as_ptr()) };
+            for (sum, chunks) in sums.iter_mut().zip(&chunks) {
+                *sum = _mm256_add_pd(*sum, _mm256_mul_pd(T::four(&chunks[at]), four));
+            }
+        }
+        std::array::from_fn(|n| {
+            let mut parts = [0.0; 4];
+            // SAFETY: it is four numbers long.
+            unsafe { _mm256_storeu_pd(parts.as_mut_ptr(), sums[n]) };
+            whole(parts, columns[n], factors)
+        })
+    }
 }
 
 /// `Σ_j direction[j] · column_j` of each of `size` candidates: slopes, or model scores.
 pub fn combine(columns: &[Column<'_>], direction: &[f64], size: usize) -> Vec<f64> {
+    combine_with(columns, direction, size, |_, _| ())
+}
+
+/// The same; `more` adds to the sums of the candidates from its first argument on.
+fn combine_with(
+    columns: &[Column<'_>],
+    direction: &[f64],
+    size: usize,
+    more: impl Fn(usize, &mut [f64]) + Sync + Send,
+) -> Vec<f64> {
     let mut sums = vec![0.0; size];
-    sums.par_chunks_mut(BLOCK).enumerate().for_each(|(block, sums)| {
-        for (column, &factor) in columns.iter().zip(direction).filter(|(_, factor)| **factor != 0.0) {
-            column.add_block(sums, block * BLOCK, factor);
+    share::parts(sums.chunks_mut(BLOCK).collect(), 1, |block, sums| {
+        let start = block * BLOCK;
+        #[cfg(target_arch = "x86_64")]
+        if std::is_x86_feature_detected!("avx2") {
+            // SAFETY: the processor has just been asked.
+            unsafe { wide::add_all(columns, direction, start, sums) };
+            return more(start, sums);
         }
+        add_all(columns, direction, start, sums);
+        more(start, sums);
     });
     sums
 }
 
 /// `column_j · factors` of each feature: how the features move with the candidates' factors.
 pub fn dots(columns: &[Column<'_>], factors: &[f64]) -> Vec<f64> {
-    columns.par_iter().map(|column| column.dot(factors)).collect()
+    let few = |(): &mut (), k: usize| dot_few(&columns[k * FEW..columns.len().min((k + 1) * FEW)], factors);
+    let found = share::tasks(columns.len().div_ceil(FEW), share::ANY, || (), few);
+    let mut found = found.into_flattened();
+    found.truncate(columns.len());
+    found
 }
 
 /// `scores += step · column`, in time proportional to what the column stores (R13, footnote 6).
@@ -184,14 +466,16 @@ pub fn advance(column: Column<'_>, scores: &mut [f64], step: f64) {
     if let Column::Sparse { .. } = column {
         column.add_block(scores, 0, step);
     } else {
-        let blocks = scores.par_chunks_mut(BLOCK).enumerate().with_min_len(16);
-        blocks.for_each(|(block, scores)| column.add_block(scores, block * BLOCK, step));
+        let blocks = scores.chunks_mut(BLOCK).collect();
+        share::parts(blocks, 16, |block, scores| column.add_block(scores, block * BLOCK, step));
     }
 }
 
 /// How far apart a feature's values are in a list, on average over the lists in which it says anything.
 pub fn spreads(columns: &[Column<'_>], pool: Judged<'_>) -> Vec<f64> {
-    columns.par_iter().map_init(Vec::new, |scratch, column| column.spread(pool, scratch)).collect()
+    share::tasks(columns.len(), share::ANY, Vec::new, |scratch, feature| {
+        columns[feature].spread(pool, scratch)
+    })
 }
 
 #[cfg(test)]
@@ -231,6 +515,64 @@ mod tests {
             advance(views[2], &mut moved, 2.0);
             let want: Vec<f64> = scores.iter().zip(&dense).map(|(s, row)| s + 2.0 * row[2]).collect();
             prop_assert_eq!(moved, want);
+        }
+    }
+
+    /// Features of all forms: in full with fractions and without, in bytes, too large for these, rare, nowhere.
+    #[test]
+    fn products_read_all_forms() {
+        let n = 2 * BLOCK + 5;
+        let forms: [fn(usize) -> f64; 12] = [
+            |i| i as f64 / 7.0 + 1.0,
+            |i| (i % 100) as f64 + 1.0,
+            |i| if i.is_multiple_of(3) { -127.0 } else { 0.0 },
+            |i| if i.is_multiple_of(3) { 128.0 } else { 0.0 },
+            |i| if i.is_multiple_of(5) { 0.5 } else { 0.0 },
+            |i| if i.is_multiple_of(RARE) { 1.0 } else { 0.0 },
+            |i| if i.is_multiple_of(RARE + 2) { 2.0 } else { 0.0 },
+            |_| 0.0,
+            |i| f64::from(i == 17),
+            |i| (i % 2) as f64,
+            |i| (i % 7) as f64 - 3.0,
+            |i| (i % 11) as f64,
+        ];
+        let (mut starts, mut columns, mut values) = (vec![0i64], vec![], vec![]);
+        for i in 0..n {
+            // Another order in each row.
+            for j in (0..forms.len()).map(|j| (j + i) % forms.len()).filter(|&j| forms[j](i) != 0.0) {
+                columns.push(j as u32);
+                values.push(forms[j](i));
+            }
+            starts.push(columns.len() as i64);
+        }
+        let made = Columns::from_rows(&starts, &columns, &values, forms.len());
+        let small: Vec<bool> = made.products.places.iter().map(Option::is_some).collect();
+        let want = [false, true, true, false, false, true, false, false, false, true, true, true];
+        assert_eq!(small, want);
+        assert_eq!(made.products.full, [0, 1, 2, 5, 9, 10, 11]);
+        let direction: Vec<f64> = (0..forms.len()).map(|j| (j as f64 + 0.3).sin()).collect();
+        let factors: Vec<f64> = (0..n).map(|i| (i as f64).cos()).collect();
+        let sums = made.combine(&direction);
+        for (i, sum) in sums.iter().enumerate() {
+            let exact: f64 = forms.iter().zip(&direction).map(|(form, d)| form(i) * d).sum();
+            assert!((sum - exact).abs() < 1e-12 * (1.0 + exact.abs()), "{i}: {sum} {exact}");
+        }
+        // To the bit: what is stored in full, by feature, then the rest.
+        let rest = [3, 4, 6, 7, 8];
+        for i in [0, 1, 15, 17, BLOCK - 1, BLOCK, n - 1] {
+            let full = made.products.full.iter().fold(0.0, |sum, &j| sum + direction[j] * forms[j](i));
+            let rare: f64 =
+                rest.iter().filter(|&&j| forms[j](i) != 0.0).map(|&j| direction[j] * forms[j](i)).sum();
+            assert_eq!(sums[i], full + rare);
+        }
+        let views = made.views();
+        let found = made.dots(&factors);
+        for (j, dot) in found.iter().enumerate() {
+            let exact: f64 = (0..n).map(|i| forms[j](i) * factors[i]).sum();
+            assert!((dot - exact).abs() < 1e-7 * (1.0 + exact.abs()), "{j}: {dot} {exact}");
+            if matches!(views[j], Column::Wide(_)) || !small[j] {
+                assert_eq!(*dot, views[j].dot(&factors), "{j}: bytes change no bit");
+            }
         }
     }
 

@@ -2,7 +2,7 @@
 
 use super::columns::Column;
 use super::envelope::{Envelope, Landmarks};
-use rayon::prelude::*;
+use super::share;
 
 /// Corners beyond this are as good as at infinity: no weights could be moved that far.
 const FAR: f64 = 1e300;
@@ -185,8 +185,7 @@ where
         search(task * TASK..((task + 1) * TASK).min(count), envelope, slopes, &mut part);
         finish(part)
     };
-    let init = || (Envelope::default(), Vec::new());
-    (0..count.div_ceil(TASK)).into_par_iter().map_init(init, run).collect()
+    share::tasks(count.div_ceil(TASK), share::ANY, || (Envelope::default(), Vec::new()), run)
 }
 
 /// Drops switches between candidates with the same statistics.
@@ -213,16 +212,8 @@ pub fn search(scores: &[f64], slopes: &[f64], pool: Judged<'_>) -> Intervals {
 pub fn search_column(scores: &[f64], column: Column<'_>, total: &[f64], pool: Judged<'_>) -> Intervals {
     match column {
         Column::Wide(slopes) => search(scores, slopes, pool),
-        Column::Narrow(values) => {
-            let parts = by_task(pool.sentences(), with_changes(pool), |sentences, envelope, slopes, part| {
-                for span in sentences.map(|s| pool.span(s)).filter(|span| !span.is_empty()) {
-                    slopes.clear();
-                    slopes.extend(values[span.clone()].iter().map(|&v| f64::from(v)));
-                    part.add(envelope, slopes, &scores[span.clone()], span.start as u32);
-                }
-            });
-            sweep(parts, pool, None)
-        }
+        Column::Narrow(values) => search_as(scores, values, pool),
+        Column::Small(values) => search_as(scores, values, pool),
         Column::Sparse { rows, values } => {
             let fires = firing(rows, pool.starts);
             let parts = by_task(fires.len(), with_changes(pool), |chosen, envelope, slopes, part| {
@@ -239,6 +230,18 @@ pub fn search_column(scores: &[f64], column: Column<'_>, total: &[f64], pool: Ju
             sweep(parts, pool, Some(total))
         }
     }
+}
+
+/// The line whose slopes are numbers of another form.
+fn search_as<T: Copy + Into<f64> + Sync>(scores: &[f64], values: &[T], pool: Judged<'_>) -> Intervals {
+    let parts = by_task(pool.sentences(), with_changes(pool), |sentences, envelope, slopes, part| {
+        for span in sentences.map(|s| pool.span(s)).filter(|span| !span.is_empty()) {
+            slopes.clear();
+            slopes.extend(values[span.clone()].iter().map(|&v| v.into()));
+            part.add(envelope, slopes, &scores[span.clone()], span.start as u32);
+        }
+    });
+    sweep(parts, pool, None)
 }
 
 /// The sentences in which a sparse column has entries, each with its entries.
@@ -266,10 +269,10 @@ pub fn total(scores: &[f64], pool: Judged<'_>) -> Vec<f64> {
         }
         best as u32
     };
-    let spans = (0..pool.sentences()).into_par_iter().with_min_len(TASK).map(|s| pool.span(s));
-    let winners: Vec<u32> = spans.filter(|span| !span.is_empty()).map(best).collect();
+    let winner = |(): &mut (), s: usize| Some(pool.span(s)).filter(|span| !span.is_empty()).map(best);
+    let winners = share::tasks(pool.sentences(), (TASK, usize::MAX), || (), winner);
     let mut sums = Sums::new(pool.width);
-    for winner in winners {
+    for winner in winners.into_iter().flatten() {
         sums.add(pool.row(winner), 1.0);
     }
     let mut row = Vec::with_capacity(pool.width);

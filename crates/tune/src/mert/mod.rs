@@ -17,3 +17,4 @@ pub mod hull;
 pub mod line;
 pub mod noise;
 pub mod quick;
+pub mod share;

@@ -4,6 +4,7 @@ use super::best::{Best, Bounds, Gain, best};
 use super::columns::Column;
 use super::envelope::Landmarks;
 use super::line::{Intervals, Judged, Part, by_task, search_column};
+use super::share;
 use crate::lists::first_max;
 use rayon::prelude::*;
 use std::cell::Cell;
@@ -63,7 +64,7 @@ pub fn search_best(
     gain: Gain<'_>,
 ) -> Vec<Option<Best>> {
     let top = |s: usize| first_max(&scores[pool.span(s)]).unwrap_or(0) as u32;
-    let tops: Vec<u32> = (0..pool.sentences()).into_par_iter().with_min_len(32).map(top).collect();
+    let tops: Vec<u32> = share::tasks(pool.sentences(), (32, usize::MAX), || (), |(), s| top(s));
     let search = |&(feature, bounds): &(usize, Bounds)| {
         let line = match (columns[feature], &fixed.counts) {
             (Column::Wide(slopes), Some(counts)) => {
@@ -75,7 +76,7 @@ pub fn search_best(
         KEPT.set(line);
         found
     };
-    wanted.par_iter().with_max_len(1).map(search).collect()
+    share::tasks(wanted.len(), (1, 1), || (), |(), line| search(&wanted[line]))
 }
 
 /// What some sentences add to a line over counts.

@@ -85,6 +85,14 @@ class Line:
         inside = (self.edges[index] <= gammas) & (gammas <= self.edges[index + 1]) & self.usable[index]
         return index, np.where(inside, self.gains[index], -np.inf)
 
+    def gains_at(self, gammas: F64) -> F64:
+        """The gain at each gamma. Where that is a corner, the gain is neither that of the left nor of the right."""
+        _, gains = self.interval(gammas)
+        nearest = self.edges[np.minimum(np.searchsorted(self.edges, gammas), len(self.edges) - 1)]
+        for at in np.flatnonzero((nearest == gammas) & np.isfinite(gammas)):
+            gains[at] = self.probe(float(gammas[at]))
+        return gains
+
     def middle(self, index: int) -> float:
         """The middle of an interval."""
         low, high = self.cut
@@ -220,10 +228,7 @@ class L2Normalised:
         below = c * p - b * q
         stationary = np.divide(q * a - b * p, below, out=np.full_like(p, np.nan), where=below != 0.0)
         gammas = np.concatenate([*self._ends(line), crossings, stationary[np.isfinite(stationary)]])
-        _, gains = line.interval(gammas)
-        # A sign change may be a corner, too: the gain there is neither that of the left nor of the right.
-        for at in np.flatnonzero(np.isin(gammas, line.edges) & np.isfinite(gammas)):
-            gains[at] = line.probe(float(gammas[at]))
+        gains = line.gains_at(gammas)
         piece = np.searchsorted(crossings, gammas)
         length = p[piece] + q[piece] * gammas
         square = a + gammas * (2.0 * b + gammas * c)
@@ -231,11 +236,11 @@ class L2Normalised:
         return _first_best(gammas, gains - self.strength * ratio)
 
     def _ends(self, line: Line) -> tuple[F64, F64]:
-        """Points just inside the ends of each interval."""
-        low, high = line.cut
+        """Points just inside the ends of each interval that can be hit: those of others would be corners."""
+        low, high = (ends[line.usable] for ends in line.cut)
         margin = _INSIDE * (high - low)
         far = _FAR * np.maximum(line.reach, np.maximum(np.abs(low), np.abs(high)))
-        left, right = line.edges[:-1], line.edges[1:]
+        left, right = line.edges[:-1][line.usable], line.edges[1:][line.usable]
         return np.where(np.isinf(left), -far, left + margin), np.where(np.isinf(right), far, right - margin)
 
     def value(self, weights: F64) -> float:
@@ -274,9 +279,7 @@ class L0:
         points, times = points[inside], times[inside]
         if not len(points):
             return plain
-        _, gains = line.interval(points)
-        for at in np.flatnonzero(np.isin(points, line.edges)):
-            gains[at] = line.probe(float(points[at]))
+        gains = line.gains_at(points)
         vanishing = _first_best(points, gains - self.strength * (count - times))
         return max(plain, vanishing, key=lambda found: found[1])
 

@@ -8,10 +8,10 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from dragoman._core import LinePool, dot_rows, noisy_copies
+from dragoman._core import LinePool, noisy_copies
 from dragoman.tuning.packed import native_of
 from dragoman.tuning.pool import Pool
-from dragoman.types import F64, I64, Features, Metric
+from dragoman.types import F64, I64, Metric
 
 __all__ = ["Direction", "Gains", "Lines", "Surface"]
 
@@ -78,10 +78,9 @@ class Surface:
     product: they move on in time proportional to the feature's values (Galley et al. 2013, footnote 6).
     """
 
-    def __init__(self, lines: LinePool, metric: Metric, features: Features | None = None) -> None:
+    def __init__(self, lines: LinePool, metric: Metric) -> None:
         self.lines = lines
         self.metric = metric
-        self._sparse = None if lines.dense else features
         self._unit = (1.0 if metric.higher_is_better else -1.0) / metric.scale
         self._native = native_of(metric)
 
@@ -92,7 +91,7 @@ class Surface:
         lines = LinePool.from_rows(
             pool.candidates.starts, rows.starts, rows.columns, rows.values, pool.width, statistics
         )
-        return cls(lines, pool.metric, rows)
+        return cls(lines, pool.metric)
 
     @classmethod
     def noisy(cls, pool: Pool, noise: float, copies: int, seed: int) -> Surface:
@@ -102,12 +101,11 @@ class Surface:
         """
         starts, rows = pool.candidates.starts, pool.candidates.features
         values = noisy_copies(starts, rows.starts, rows.columns, rows.values, noise, copies, seed)
-        features = Features(rows.names, _repeated(rows.starts, copies), np.tile(rows.columns, copies), values)
-        statistics = np.tile(pool.statistics, (copies, 1))
+        statistics, columns = np.tile(pool.statistics, (copies, 1)), np.tile(rows.columns, copies)
         lines = LinePool.from_rows(
-            _repeated(starts, copies), features.starts, features.columns, values, pool.width, statistics
+            _repeated(starts, copies), _repeated(rows.starts, copies), columns, values, pool.width, statistics
         )
-        return cls(lines, pool.metric, features)
+        return cls(lines, pool.metric)
 
     @classmethod
     def of_matrix(cls, starts: I64, matrix: npt.NDArray[np.float32] | F64, statistics: F64, metric: Metric) -> Surface:
@@ -121,9 +119,7 @@ class Surface:
 
     def product(self, vector: F64) -> F64:
         """`vector . h` of every candidate: scores of weights, or slopes of a direction."""
-        if self._sparse is None:
-            return self.lines.combine(vector)
-        return dot_rows(self._sparse.starts, self._sparse.columns, self._sparse.values, vector)
+        return self.lines.combine(vector)
 
     def gains(self, totals: F64) -> F64:
         """Corpus gains (higher is better, 0..1) of rows of statistics; what has no score is worth nothing."""
