@@ -1,19 +1,23 @@
-"""Ray against threads on this machine, bytes per update, and how asynchronous AdaGrad would scale.
+"""Ray against threads on this machine, bytes per update, how asynchronous AdaGrad would scale, what training shares.
 
     python benchmarks/cluster.py --model model
 
 Overheads are ratios of wall time with two workers each, runs in turn, the start of Ray and the opening of the model
 apart. Scaling is simulated: workers sleep for the times that batches took here, and send back a gradient of this size,
-so that the driver, the messages and the updates are real.
+so that the driver, the messages and the updates are real. Of training, rules and the language model of parliament
+speeches are made with tasks that run here, one at a time on one thread, so that CPU seconds of tasks and of what the
+machine of the command does can be told apart.
 """
 
 from __future__ import annotations
 
+import gzip
 import json
 import pickle
 import random
 import statistics
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -22,7 +26,9 @@ from typing import Any
 
 import numpy as np
 
-from _multi30k import model_of, options, read
+from _multi30k import DATA, model_of, options, read
+from dragoman import alignment, lm, rules
+from dragoman._core import set_threads
 from dragoman.cli.sentences import paired, requests
 from dragoman.cli.shards import Setup, _Translate, lines_of_a_shard, shards
 from dragoman.decoder import Decoder, DecoderSource
@@ -208,17 +214,89 @@ def scaling(workers: int, wait: _Wait, updates: int) -> dict[str, float]:
     }  # fmt: skip
 
 
+class _Apart(EngineBase):
+    """One task after the other, here, as processes elsewhere would have them; what tasks take is measured apart."""
+
+    def __init__(self, workers: int) -> None:
+        self.workers = workers
+        self.seconds: list[float] = []
+        """CPU seconds of the tasks of each stage."""
+        self.sent, self.most = 0, 0
+        """Bytes of tasks and results, and of the largest task."""
+
+    def map(self, work: Any, tasks: Any) -> Any:
+        """The results in the order of the tasks."""
+        return list(self.stream(work, tasks))
+
+    def stream(self, work: Any, tasks: Any, _ahead: int = 0) -> Any:
+        """As it is, and measured."""
+        self.seconds.append(0.0)
+        for task in tasks:
+            began = time.process_time()
+            result = work(task)
+            self.seconds[-1] += time.process_time() - began
+            self.sent += len(task) + len(result)
+            self.most = max(self.most, len(task))
+            yield result
+
+
+def apart(workers: int, run: Callable[[Engine], Any]) -> dict[str, Any]:
+    """CPU seconds that workers would spend, by stage, and this machine; bytes that travel."""
+    engine, began = _Apart(workers), time.process_time()
+    run(engine)
+    here = time.process_time() - began - sum(engine.seconds)
+    return {
+        "workers, s": round(sum(engine.seconds), 3), "by stage": [round(each, 3) for each in engine.seconds],
+        "this machine, s": round(here, 3), "bytes both ways": engine.sent, "largest task": engine.most,
+    }  # fmt: skip
+
+
+def shares(pairs: int, workers: int, repeats: int) -> dict[str, Any]:
+    """What workers and this machine do of the rules and the language model of speeches, French to English."""
+    set_threads(1)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        text = []
+        for side in ("fr", "en"):
+            with gzip.open(DATA.parents[1] / "europarl" / "fr-en" / f"train.{side}.gz", "rt") as lines:
+                text.append([line.rstrip("\n") for _, line in zip(range(pairs), lines, strict=False)])
+            (folder / side).write_text("".join(f"{line}\n" for line in text[-1]))
+        trained = alignment.train(text[0], text[1], samplers=1, sweeps=(2, 2, 2)).trained
+        assert trained is not None
+        trained.links().write(folder / "links")
+        files = (folder / "fr", folder / "en", folder / "links")
+        found: dict[str, Any] = {"words": sum(len(line.split()) for side in text for line in side)}
+        runs: dict[str, Callable[[Engine | None], Any]] = {
+            "rules": lambda engine: rules.extract(*files, folder / "rules", top=100, engine=engine),
+            "lm": lambda engine: lm.estimate(files[1], folder / "lm", engine=engine),
+        }
+        for step, run in runs.items():
+            measured = [apart(workers, run) for _ in range(repeats)]
+            found[step] = sorted(measured, key=lambda each: each["this machine, s"])[repeats // 2]
+            began = time.process_time()
+            run(None)
+            found[step]["one process, s"] = round(time.process_time() - began, 3)
+    return found
+
+
 def main() -> None:
     """Prints the figures as JSON."""
     parser = options(__doc__, 500)
     parser.add_argument("--lines", type=int, default=20_000, help="lines to translate")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--workers", type=int, nargs="*", default=[2, 8, 25, 50, 100, 200])
-    parts = ["epoch", "arrival", "translation", "bytes", "scaling"]
+    parser.add_argument("--pairs", type=int, default=10_000, help="sentence pairs of speeches to train on")
+    parts = ["epoch", "arrival", "translation", "bytes", "scaling", "training"]
     parser.add_argument("--only", choices=parts, nargs="*")
     given = parser.parse_args()
     only = given.only or parts
     found: dict[str, Any] = {}
+    if "training" in only:
+        found["training"] = shares(given.pairs, 4, given.repeats)
+        note(found)
+    if only == ["training"]:
+        print(json.dumps(found, indent=1))
+        return
     with model_of(given.model) as model:
         if {"epoch", "translation"} & set(only):
             began = time.monotonic()

@@ -43,6 +43,7 @@ __all__ = [
     "NbestWriter",
     "PieceModel",
     "RuleExtraction",
+    "RuleScoring",
     "RuleTable",
     "SampleRanker",
     "SharedValues",
@@ -93,7 +94,6 @@ __all__ = [
     "rules_form",
     "rules_import",
     "rules_of_sentence",
-    "rules_run",
     "rules_score_count",
     "sample_translations",
     "score_links",
@@ -859,17 +859,20 @@ class RuleExtraction:
     ) -> RuleExtraction: ...
     def extract(self) -> _RuleFigures: ...
     def chunk(self) -> bytes | None: ...
-    def add(self, run: bytes) -> None: ...
+    def add(self, result: bytes) -> None: ...
+    def advance(self, workers: int) -> None: ...
+    def knowledge(self) -> bytes: ...
+    def find(self, part: bytes) -> bytes: ...
+    def gather(self, part: bytes) -> bytes: ...
     def finish(self) -> _RuleFigures: ...
 
-def rules_run(
-    length: int,
-    gaps: tuple[int, int, tuple[int, int], int, bool, bool] | None,
-    models: list[str],
-    moses_next: bool,
-    chunk: bytes,
-) -> bytes:
-    """The rules of a part of the text as a sorted run."""
+@final
+class RuleScoring:
+    """A worker of an extraction that knows what it takes to score rules."""
+
+    def __new__(cls, extraction: RuleExtraction, knowledge: bytes) -> RuleScoring: ...
+    def join(self, part: bytes) -> bytes: ...
+    def score(self, part: bytes) -> bytes: ...
 
 def rules_of_sentence(
     source: str, target: str, links: str, gaps: tuple[int, int, tuple[int, int], int, bool, bool]

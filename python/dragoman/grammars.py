@@ -11,14 +11,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from dragoman._core import RuleExtraction, rules_of_sentence
+from dragoman._core import rules_of_sentence
 from dragoman.common import Sorting
 from dragoman.engine import Engine
 from dragoman.errors import OptionError
 from dragoman.options import check, flat, made, option
 from dragoman.rules import (
     Extraction,
-    Finding,
     Path,
     Report,
     Significance,
@@ -180,8 +179,8 @@ def extract(
     """Extract rules with gaps from text and its word links (`0-0 1-2`, a line a pair) and write them as a table.
 
     `changes` are options by name. The table is the same to the last byte whatever the memory, the number of threads,
-    and the `engine`, whose workers find and sort the rules of parts of the text if they are other processes; rules for
-    a given input (`filter`), which are few, are found in this process. Glue rules, and those that pass unknown words
+    and the `engine`, whose workers find, count and score the rules if they are other processes; rules for a given input
+    (`filter`), which are few, are found in this process. Glue rules, and those that pass unknown words
     through, are the decoder's and not in the table.
     """
     o = made(Grammar, changes, base=options)
@@ -200,7 +199,7 @@ def extract(
         "top": o.top or None,
         **({} if o.level is None else {"significance": o.level}),
     }
-    extraction = RuleExtraction(
+    arguments: tuple[Any, ...] = (
         (os.fspath(source), os.fspath(target), os.fspath(alignments)),
         table_path(out),
         meta_of(**about),
@@ -223,7 +222,7 @@ def extract(
         lexical_names(o.lexical),
         o.memory,
     )
-    return extracted(extraction, Finding(resolved["max_span"], o.limits), None if o.filter else engine)
+    return extracted(arguments, None if o.filter else engine)
 
 
 def of_sentence(

@@ -10,23 +10,24 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from os import PathLike
 from typing import Any, Literal, get_args
 
 from dragoman._core import (
     VERSION,
     RuleExtraction,
+    RuleScoring,
     RuleTable,
     rules_form,
     rules_import,
-    rules_run,
     rules_score_count,
     words,
 )
 from dragoman.common import Sorting
-from dragoman.engine import Engine, work_off
+from dragoman.engine import Engine, Shared, work_off
 from dragoman.errors import OptionError
 from dragoman.options import check, made, option
 
@@ -221,24 +222,63 @@ class Extraction(OrientationPrior, Significance, Sorting):
         check(self)
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """What a rule is; with a part of a text, its rules as a sorted run."""
+@dataclass(frozen=True)
+class _Worker:
+    """What workers do without knowing more than options: find the rules of a part of the text, and gather them."""
 
-    length: int
-    gaps: tuple[int, int, tuple[int, int], int, bool, bool] | None = None
-    models: tuple[str, ...] = ()
-    moses_next: bool = False
+    arguments: tuple[Any, ...]
+    stage: Callable[[RuleExtraction, bytes], bytes]
 
     def __call__(self, part: bytes) -> bytes:
-        return rules_run(self.length, self.gaps, list(self.models), self.moses_next, part)
+        return self.stage(RuleExtraction(*self.arguments), part)
 
 
-def extracted(extraction: RuleExtraction, finding: Finding, engine: Engine | None) -> Report:
+@dataclass(frozen=True)
+class _Known:
+    """What workers must know to score rules, which a process reads once."""
+
+    arguments: tuple[Any, ...]
+    content: bytes
+
+    @cached_property
+    def scoring(self) -> RuleScoring:
+        """As the core has it."""
+        return RuleScoring(RuleExtraction(*self.arguments), self.content)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _read, (self.arguments, self.content)
+
+
+def _read(arguments: tuple[Any, ...], content: bytes) -> _Known:
+    known = _Known(arguments, content)
+    _ = known.scoring  # now, while no other task of this process can ask for it
+    return known
+
+
+@dataclass(frozen=True)
+class _Scorer:
+    """What workers do with that: add up what counts for target phrases, and score."""
+
+    known: Shared[_Known]
+    stage: Callable[[RuleScoring, bytes], bytes]
+
+    def __call__(self, part: bytes) -> bytes:
+        return self.stage(self.known.value.scoring, part)
+
+
+def extracted(arguments: tuple[Any, ...], engine: Engine | None) -> Report:
     """Does an extraction: here, or with the help of the workers of an engine that are elsewhere."""
+    extraction = RuleExtraction(*arguments)
     if engine is None or engine.local:
         return Report(*extraction.extract())
-    work_off(engine, extraction, finding)
+    with engine:
+        work_off(engine, extraction, _Worker(arguments, RuleExtraction.find))
+        extraction.advance(engine.workers)
+        work_off(engine, extraction, _Worker(arguments, RuleExtraction.gather))
+        known = engine.share(_Known(arguments, extraction.knowledge()))
+        for stage in (RuleScoring.join, RuleScoring.score):
+            extraction.advance(engine.workers)
+            work_off(engine, extraction, _Scorer(known, stage))
     return Report(*extraction.finish())
 
 
@@ -260,7 +300,7 @@ def extract(
     `lex.e2f`, `lex.gz` writes them compressed.
 
     Temporary files go beside `out`. The table is the same to the last byte whatever the memory, the number of threads,
-    and the `engine`, whose workers find and sort the rules of parts of the text if they are other processes.
+    and the `engine`, whose workers find, count and score the rules if they are other processes.
     """
     o = made(Extraction, changes, base=options)
     top, level = o.top or None, o.level
@@ -283,7 +323,7 @@ def extract(
     # Tables say nothing of what is usual.
     about |= {} if o.reordering_share == 1 else {"reordering_share": o.reordering_share}
     about |= {} if o.rule_tags is None else {"tags": base_name(o.rule_tags)}
-    extraction = RuleExtraction(
+    arguments: tuple[Any, ...] = (
         (os.fspath(source), os.fspath(target), os.fspath(alignments)),
         table_path(out),
         meta_of(**about),
@@ -306,7 +346,7 @@ def extract(
         lexical_names(o.lexical),
         o.memory,
     )
-    return extracted(extraction, Finding(o.max_phrase_length, None, o.reordering, o.moses_next), engine)
+    return extracted(arguments, engine)
 
 
 def model_of(path: Path) -> str:

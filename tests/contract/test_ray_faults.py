@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ import pytest
 from tests import clusters, tiny
 from tests.unit.test_engines_everywhere import problem
 
+from dragoman import rules
 from dragoman.engine import Ray, Serial, crew
 from dragoman.tuning import Online, tune
 from dragoman.weights import load as load_weights
@@ -119,6 +121,30 @@ def full(model: Path, engine: Ray, rng: random.Random) -> None:
         assert found[0] == found[-1] == task
 
 
+def text(folder: Path, pairs: int = 4_000) -> tuple[Path, Path, Path]:
+    """Text and links that make many rules."""
+    rng, files = random.Random(1), (folder / "source", folder / "target", folder / "links")
+    lines = [[f"w{int(rng.paretovariate(0.8)) % 2_000}" for _ in range(12)] for _ in range(pairs)]
+    files[0].write_text("".join(" ".join(line) + "\n" for line in lines))
+    files[1].write_text("".join(" ".join(line[::-1]) + "\n" for line in lines))
+    files[2].write_text((" ".join(f"{i}-{11 - i}" for i in range(12)) + "\n") * pairs)
+    return files
+
+
+def exchanged(model: Path, engine: Ray, rng: random.Random) -> None:
+    """Rules that travel by ranges of their phrases, while a worker is killed: the bytes of one process."""
+    with TemporaryDirectory() as folder:
+        files, one, many = text(Path(folder)), Path(folder) / "one", Path(folder) / "many"
+        rules.extract(*files, one)
+        with meanwhile(ended(engine, signal.SIGKILL, rng), rng.uniform(0.0, 2.0)):
+            rules.extract(*files, many, engine=engine, memory="4M")
+        assert one.read_bytes() == many.read_bytes()
+
+
+def test_a_worker_that_is_killed_while_rules_are_exchanged(model: Path, engine: Ray) -> None:
+    exchanged(model, engine, random.Random(4))
+
+
 def test_a_worker_that_is_killed(model: Path, engine: Ray) -> None:
     killed(model, engine, random.Random(1))
 
@@ -179,7 +205,7 @@ def test_a_node_that_is_lost(model: Path, engine: Ray, cluster: Any, seed: int) 
 
 @pytest.mark.long
 @TWENTY
-@pytest.mark.parametrize("scenario", [killed, hung, full])
+@pytest.mark.parametrize("scenario", [killed, hung, full, exchanged])
 def test_twenty_times(
     model: Path, engine: Ray, scenario: Callable[..., None], seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import pickle
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +15,7 @@ from tests.unit.test_train import content, sentences, write
 
 from dragoman import alignment, grammars, lm, rules
 from dragoman.alignment import Links
-from dragoman.engine import Engine, Processes, Serial, Threads, work_off
+from dragoman.engine import Engine, EngineBase, Processes, Serial, Threads, work_off
 from dragoman.engine.processes import _File
 from dragoman.errors import OptionError
 from dragoman.training import train
@@ -87,6 +90,85 @@ def test_rules(
     assert (tmp_path / "rules0").read_bytes() == (tmp_path / "rules1").read_bytes()
 
 
+@dataclass(frozen=True)
+class Elsewhere(EngineBase):
+    """Tasks cross as between processes, and come back in the worst order: the last one that is under way first."""
+
+    workers: int
+    change: Callable[[bytes], bytes] = bytes
+    """What happens to results on their way."""
+    stages: list[list[int]] = field(default_factory=list)
+    """Bytes of the tasks of each call."""
+
+    def map(self, work: Any, tasks: Iterable[Any]) -> list[Any]:
+        return [result for _, result in sorted(self.arriving(work, tasks, 0))]
+
+    def arriving(self, work: Any, tasks: Iterable[Any], ahead: int) -> Iterator[tuple[int, Any]]:
+        left, waiting = enumerate(tasks), list[tuple[int, Any]]()
+        work = pickle.loads(pickle.dumps(work))
+        self.stages.append([])
+        while True:
+            waiting += islice(left, ahead + 1 - len(waiting))
+            if not waiting:
+                return
+            number, task = waiting.pop()
+            self.stages[-1].append(len(task))
+            result = work(task)
+            assert number % 7 or result == work(task), "a task may be done again by another worker"
+            yield number, self.change(result)
+
+
+@pytest.mark.parametrize(("workers", "memory"), [(1, 16 << 20), (2, 1 << 20), (3, 1 << 30), (4, 4 << 20)])
+def test_rules_in_ranges(text: tuple[Path, Path, Path], tmp_path: Path, workers: int, memory: int) -> None:
+    """From four ranges for each worker to many, which a frequent word outgrows; the memory bounds the largest task."""
+    engine = Elsewhere(workers)
+    found = [
+        rules.extract(*text, tmp_path / f"rules{number}", engine=engine, memory=str(memory), top=20)
+        for number, engine in enumerate((None, engine))
+    ]
+    assert found[0] == found[1]
+    assert (tmp_path / "rules0").read_bytes() == (tmp_path / "rules1").read_bytes()
+    parts, sources, targets, scores = engine.stages
+    assert len(parts) > 1 and len(sources) == len(scores) > 3 * workers and len(targets) > 3 * workers
+    assert memory > 1 << 20 or len(sources) >= 40, "a range for each 64 kB, but for the frequent words"
+    room = memory // 2 // (4 * workers)
+    assert max(sources + targets) < 1.5 * room + MOST_OF_A_WORD
+    assert max(scores) < 3 * room + 2 * MOST_OF_A_WORD
+
+
+MOST_OF_A_WORD = 400_000
+"""Bytes of the occurrences of the most frequent word, which are never divided."""
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (lambda result: result[:-1], "damaged on its way"),
+        (lambda result: bytes([*result[:50], result[50] ^ 1, *result[51:]]), "damaged on its way"),
+    ],
+)
+@pytest.mark.parametrize("stage", [1, 2, 3, 4])
+def test_damage_on_the_way(
+    text: tuple[Path, Path, Path], tmp_path: Path, change: Callable[[bytes], bytes], told: str, stage: int
+) -> None:
+    engine = Elsewhere(2, lambda result: change(result) if len(engine.stages) == stage else result)
+    with pytest.raises(ValueError, match=told):
+        rules.extract(*text, tmp_path / "rules", engine=engine)
+    assert not (tmp_path / "rules").exists()
+
+
+def test_parts_that_are_lost(text: tuple[Path, Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def forgetful(engine: Engine, job: Any, work: Any) -> None:
+        work_off(engine, Counted(job), work)
+        job.chunk()
+
+    monkeypatch.setattr(rules, "work_off", forgetful)
+    rules.extract(*text, tmp_path / "rules", engine=Elsewhere(1))  # nothing is left to forget
+    monkeypatch.setattr(rules, "work_off", lambda _engine, job, _work: job.chunk())
+    with pytest.raises(ValueError, match="1 parts of the work did not come back"):
+        rules.extract(*text, tmp_path / "rules", engine=Elsewhere(1))
+
+
 def test_rules_with_tags_and_a_share_of_orientations(
     two: Engine, text: tuple[Path, Path, Path], tmp_path: Path, parts: list[Counted]
 ) -> None:
@@ -108,7 +190,7 @@ def test_rules_with_gaps(two: Engine, text: tuple[Path, Path, Path], tmp_path: P
         for name, engine in (("here", None), ("there", two)):
             grammars.extract(*text, tmp_path / f"{name}{number}", engine=engine, max_span=4, filter=filters)
         assert (tmp_path / f"here{number}").read_bytes() == (tmp_path / f"there{number}").read_bytes()
-    assert [job.parts > 2 for job in parts] == [True], "rules for a given input are found here"
+    assert [job.parts > 2 for job in parts] == [True] * 4, "rules for a given input are found here"
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ pub mod blocks;
 pub mod container;
 pub mod end;
 pub mod error;
+pub mod frames;
 pub mod frozen;
 pub mod hash;
 pub mod io;

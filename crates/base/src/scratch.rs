@@ -1,8 +1,10 @@
 //! Temporary files without a name, so that nothing is left behind however the process ends.
 
+use crate::io::read_at;
 use crate::{Error, Result};
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Seek, Write};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -75,6 +77,14 @@ impl Spool {
         Ok((BufReader::with_capacity(CHUNK, file), scratch))
     }
 
+    /// All bytes, in memory.
+    pub fn into_bytes(self) -> Result<Vec<u8>> {
+        let mut bytes = Vec::with_capacity(self.length as usize);
+        let (mut file, scratch) = self.read()?;
+        file.read_to_end(&mut bytes).map_err(|e| scratch.error(e))?;
+        Ok(bytes)
+    }
+
     /// Hands all bytes to `take`, in pieces whose lengths are multiples of 64 but for the last.
     pub fn drain(self, mut take: impl FnMut(&mut [u8]) -> Result<()>) -> Result<()> {
         let mut left = self.length;
@@ -87,5 +97,66 @@ impl Spool {
             left -= count as u64;
         }
         Ok(())
+    }
+}
+
+/// Byte strings that come in any order, by number, and are read by number.
+#[derive(Debug)]
+pub struct Kept {
+    scratch: Scratch,
+    file: File,
+    length: u64,
+    places: Vec<Option<Range<u64>>>,
+}
+
+impl Kept {
+    /// Room for so many; none is there yet.
+    pub fn new(scratch: &Scratch, count: usize) -> Result<Self> {
+        Ok(Self { scratch: scratch.clone(), file: scratch.file()?, length: 0, places: vec![None; count] })
+    }
+
+    /// Keeps one; each comes once.
+    pub fn put(&mut self, number: usize, bytes: &[u8]) -> Result<()> {
+        let place = self.places.get_mut(number).filter(|place| place.is_none());
+        let place = place.ok_or_else(|| Error::Invalid(format!("part {number} of the work came twice")))?;
+        self.file.write_all(bytes).map_err(|e| self.scratch.error(e))?;
+        let end = self.length + bytes.len() as u64;
+        *place = Some(self.length..end);
+        self.length = end;
+        Ok(())
+    }
+
+    /// Whether one is there.
+    pub fn has(&self, number: usize) -> bool {
+        self.places.get(number).is_some_and(Option::is_some)
+    }
+
+    /// One of them.
+    pub fn get(&self, number: usize) -> Result<Vec<u8>> {
+        let lost = || Error::Invalid(format!("part {number} of the work did not come back"));
+        let place = self.places.get(number).and_then(Clone::clone).ok_or_else(lost)?;
+        let mut bytes = vec![0; (place.end - place.start) as usize];
+        read_at(&self.file, &mut bytes, place.start).map_err(|e| self.scratch.error(e))?;
+        Ok(bytes)
+    }
+
+    /// How many there is room for.
+    pub fn count(&self) -> usize {
+        self.places.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_kept_is_read_by_number_and_comes_once() {
+        let mut kept = Kept::new(&Scratch::new(None), 3).unwrap();
+        kept.put(2, b"two").unwrap();
+        kept.put(0, b"").unwrap();
+        assert_eq!((kept.get(0).unwrap(), kept.get(2).unwrap()), (Vec::new(), b"two".to_vec()));
+        assert!(kept.has(0) && !kept.has(1) && !kept.has(3));
+        assert!(kept.get(1).is_err() && kept.put(2, b"two").is_err() && kept.put(3, b"").is_err());
     }
 }

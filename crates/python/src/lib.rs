@@ -88,7 +88,8 @@ mod _core {
     use crate::resample::{bootstrap_sums, shuffle_sums};
     #[pymodule_export]
     use crate::rules::{
-        RuleExtraction, RuleTable, rules_form, rules_import, rules_of_sentence, rules_run, rules_score_count,
+        RuleExtraction, RuleScoring, RuleTable, rules_form, rules_import, rules_of_sentence,
+        rules_score_count,
     };
     #[pymodule_export]
     use crate::sample::{SampleRanker, sample_translations};

@@ -5,8 +5,8 @@ use crate::text::Text;
 use crate::threads;
 use dragoman_base::{Result, parse_size};
 use dragoman_rules::extract::{
-    Extraction, Limits, Model, Options, ReorderingSmoothing, Report, Scores, Shape, Smoothing, Threshold,
-    extract, rules_of_pair, run,
+    Extraction, Limits, Model, Options, ReorderingSmoothing, Report, Scores, Scoring, Smoothing, Threshold,
+    extract, find, gather, rules_of_pair,
 };
 use dragoman_rules::{ExportOptions, Form, ImportOptions, Table, export, gap, import, score_count};
 use pyo3::prelude::*;
@@ -72,8 +72,9 @@ fn model(name: &String) -> PyResult<Model> {
         .ok_or_else(|| invalid(format!("expected the reordering model wbe, phrase or hier, found `{name}`")))
 }
 
-/// An extraction of rules from three files: here (`extract`), or with the help of other processes, to which `chunk`
-/// gives parts of the text, and whose runs (`rules_run`) `add` takes in any order before `finish` writes the table.
+/// An extraction of rules from three files: here (`extract`), or with the help of other processes, which do the four stages
+/// `find`, `gather`, and of a [`RuleScoring`] `join` and `score`: `chunk` gives the parts of a stage, `add` takes what
+/// became of them in any order, `advance` goes on to the next stage, and `finish` writes the table.
 #[pyclass(frozen, module = "dragoman._core")]
 pub struct RuleExtraction {
     options: Options,
@@ -163,9 +164,29 @@ impl RuleExtraction {
         Ok(self.with(py, Extraction::chunk)?.map(|bytes| PyBytes::new(py, &bytes)))
     }
 
-    /// Takes the run of a part.
-    fn add(&self, py: Python<'_>, run: &[u8]) -> PyResult<()> {
-        self.with(py, |extraction| extraction.add(run))
+    /// Takes what became of a part.
+    fn add(&self, py: Python<'_>, result: &[u8]) -> PyResult<()> {
+        self.with(py, |extraction| extraction.add(result))
+    }
+
+    /// Goes on to the next stage, which so many workers will do.
+    fn advance(&self, py: Python<'_>, workers: usize) -> PyResult<()> {
+        self.with(py, |extraction| extraction.advance(workers))
+    }
+
+    /// What a [`RuleScoring`] must know.
+    fn knowledge<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        Ok(PyBytes::new(py, &self.with(py, Extraction::knowledge)?))
+    }
+
+    /// The occurrences of rules in a part of the text.
+    fn find<'py>(&self, py: Python<'py>, part: &[u8]) -> PyResult<Bound<'py, PyBytes>> {
+        sent(py, || find(&self.options, part))
+    }
+
+    /// The rules of a range of source phrases.
+    fn gather<'py>(&self, py: Python<'py>, part: &[u8]) -> PyResult<Bound<'py, PyBytes>> {
+        sent(py, || gather(&self.options, part))
     }
 
     /// Writes the table, when every part has come back.
@@ -176,20 +197,37 @@ impl RuleExtraction {
     }
 }
 
-/// The rules of a part of the text as a sorted run.
-#[pyfunction]
-pub fn rules_run<'py>(
+/// Does work of which bytes come back.
+fn sent<'py>(
     py: Python<'py>,
-    length: usize,
-    gaps: Option<GapLimits>,
-    models: Vec<String>,
-    moses_next: bool,
-    chunk: &[u8],
+    work: impl FnOnce() -> Result<Vec<u8>> + Send,
 ) -> PyResult<Bound<'py, PyBytes>> {
-    let models = models.iter().map(model).collect::<PyResult<_>>()?;
-    let (shape, gaps) = (Shape { length, models, moses: moses_next }, gaps.map(limits));
-    let found = threads::run(py, || run(&shape, gaps.as_ref(), chunk)).map_err(to_py)?;
-    Ok(PyBytes::new(py, &found))
+    Ok(PyBytes::new(py, &threads::run(py, work).map_err(to_py)?))
+}
+
+/// A worker of an extraction that knows what it takes to score rules.
+#[pyclass(frozen, module = "dragoman._core")]
+pub struct RuleScoring {
+    inner: Scoring,
+}
+
+#[pymethods]
+impl RuleScoring {
+    #[new]
+    fn new(py: Python<'_>, extraction: &RuleExtraction, knowledge: &[u8]) -> PyResult<Self> {
+        let options = extraction.options.clone();
+        Ok(Self { inner: threads::run(py, || Scoring::new(options, knowledge)).map_err(to_py)? })
+    }
+
+    /// What is known of a range of target phrases.
+    fn join<'py>(&self, py: Python<'py>, part: &[u8]) -> PyResult<Bound<'py, PyBytes>> {
+        sent(py, || self.inner.join(part))
+    }
+
+    /// The part of the table with a range of source phrases.
+    fn score<'py>(&self, py: Python<'py>, part: &[u8]) -> PyResult<Bound<'py, PyBytes>> {
+        sent(py, || self.inner.score(part))
+    }
 }
 
 /// The rules with gaps of one sentence pair: source, target, links, count of each occurrence.

@@ -98,6 +98,13 @@ pub fn take_u32(bytes: &mut &[u8]) -> u32 {
     u32::from_be_bytes(*head)
 }
 
+/// Takes a 64-bit number (most significant byte first) off the front.
+pub fn take_u64(bytes: &mut &[u8]) -> u64 {
+    let (head, rest) = bytes.split_first_chunk::<8>().expect("our own record");
+    *bytes = rest;
+    u64::from_be_bytes(*head)
+}
+
 /// Appends a number, seven bits a byte.
 pub fn put_number(bytes: &mut Vec<u8>, value: impl Into<u64>) {
     let mut value = value.into();

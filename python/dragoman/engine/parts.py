@@ -1,4 +1,4 @@
-"""Parts of a text that go to the workers of an engine, and what they make of them, taken as it arrives."""
+"""Parts of a work that go to the workers of an engine, and what they make of them, taken as it arrives."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ _AHEAD = 2
 
 
 class Job(Protocol):
-    """Work on a text whose result does not depend on the order in which parts come back."""
+    """Work whose result does not depend on the order in which parts come back."""
 
     def chunk(self) -> bytes | None:
-        """The next part; None at the end of the text."""
+        """The next part; None after the last."""
         ...
 
-    def add(self, run: bytes, /) -> None:
+    def add(self, result: bytes, /) -> None:
         """Takes what a worker made of a part."""
         ...
 
@@ -28,5 +28,5 @@ class Job(Protocol):
 def work_off(engine: Engine, job: Job, work: Callable[[bytes], bytes]) -> None:
     """Has all parts worked on; memory holds those that are under way."""
     with engine:
-        for _, run in engine.arriving(work, iter(job.chunk, None), _AHEAD * engine.workers - 1):
-            job.add(run)
+        for _, result in engine.arriving(work, iter(job.chunk, None), _AHEAD * engine.workers - 1):
+            job.add(result)

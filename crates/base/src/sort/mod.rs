@@ -7,10 +7,12 @@
 //! and compared as numbers, while of strings only the places are moved, with the first bytes beside them. In a file both
 //! are bytes that compare as the records do, so that there is one form of runs and one merge ([`Runs`], [`Merge`]).
 
+mod exchange;
 mod numbers;
 mod runs;
 mod strings;
 
+pub use exchange::{Exchange, Ranges};
 pub use numbers::{MAX_WIDTH, Numbers};
 pub use runs::{Merge, Runs};
 pub use strings::Strings;
@@ -258,6 +260,94 @@ mod tests {
             slow.sort();
             prop_assert_eq!(found, slow);
         }
+    }
+
+    /// A run of byte strings, as another process makes it.
+    fn run_of(records: &[Vec<u8>]) -> Vec<u8> {
+        let mut sorter = Sorter::new(Strings::default(), &Scratch::new(None), usize::MAX);
+        for record in records {
+            sorter.push(record).unwrap();
+        }
+        sorter.run().unwrap()
+    }
+
+    /// The first byte of a record and what follows up to a zero is its key.
+    fn up_to_zero(record: &[u8]) -> usize {
+        record.iter().position(|&byte| byte == 0).unwrap() + 1
+    }
+
+    /// All records of the shares of each range, merged.
+    fn merged(mut ranges: Ranges) -> Vec<Vec<Vec<u8>>> {
+        let mut all = Vec::new();
+        while let Some((number, shares)) = ranges.next().unwrap() {
+            assert_eq!(number, all.len());
+            all.push(sorted(Strings::default(), 1 << 20, 2, |sorter| {
+                shares.iter().for_each(|share| sorter.add(share).unwrap());
+            }));
+        }
+        assert_eq!(all.len(), ranges.count());
+        all
+    }
+
+    proptest! {
+        #[test]
+        fn ranges_one_after_the_other_are_the_merge(
+            // Some keys have many long records, so that there are several samples of a run.
+            shares in prop::collection::vec(prop::collection::vec((1..6u8, 0..3u8, 0..9u8, prop_oneof![Just(0), 0..4000usize]), 0..40), 0..5),
+            count in 1..12usize, cuts in prop::collection::btree_set((0..8u8, 0..4u8), 0..6),
+        ) {
+            let record = |&(first, second, third, length): &(u8, u8, u8, usize)| {
+                let mut record = vec![first];
+                record.extend((second > 0).then_some(second));
+                record.push(0);
+                record.extend(vec![third; length]);
+                record
+            };
+            let shares: Vec<Vec<Vec<u8>>> =
+                shares.iter().map(|share| share.iter().map(record).collect()).collect();
+            let mut slow = shares.concat();
+            slow.sort();
+            let exchange = || {
+                let mut exchange = Exchange::new(&Scratch::new(None), None, up_to_zero).unwrap();
+                shares.iter().for_each(|share| exchange.add(&run_of(share)).unwrap());
+                exchange
+            };
+            let cuts: Vec<Vec<u8>> = cuts.iter().map(|&(a, b)| vec![a + 1, b + 1, 0]).collect();
+            for ranges in [exchange().ranges(count).unwrap(), exchange().cut(cuts.clone()).unwrap()] {
+                let found = merged(ranges);
+                prop_assert_eq!(found.concat(), slow.clone());
+                for (a, b) in found.iter().filter(|range| !range.is_empty()).zip(found.iter().filter(|range| !range.is_empty()).skip(1)) {
+                    let (last, first) = (a.last().unwrap(), &b[0]);
+                    prop_assert!(last[..up_to_zero(last)] < first[..up_to_zero(first)], "a key is in one range");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn ranges_are_about_equal_and_a_large_key_stays_whole() {
+        let record = |key: u32, i: u32| [&key.to_be_bytes()[..], &i.to_be_bytes()].concat();
+        let mut exchange = Exchange::new(&Scratch::new(None), None, |_| 4).unwrap();
+        for run in 0..5 {
+            let some = (0..20_000).map(|i| record(1 + i * 7919 % 5000, run));
+            exchange
+                .add(&run_of(&some.chain((0..20_000).map(|i| record(7000, i))).collect::<Vec<_>>()))
+                .unwrap();
+        }
+        let (all, sizes) = (exchange.bytes(), merged(exchange.ranges(10).unwrap()));
+        let bytes =
+            sizes.iter().map(|range| range.iter().map(|record| record.len() + 4).sum::<usize>() as u64);
+        let bytes: Vec<u64> = bytes.collect();
+        assert_eq!(bytes.iter().sum::<u64>(), all);
+        assert!(
+            sizes.iter().filter(|range| range.iter().any(|r| r[..4] == 7000u32.to_be_bytes())).count() == 1
+        );
+        assert!((5..=7).contains(&bytes.len()), "half of the bytes have one key: {bytes:?}");
+        let (most, rest) = bytes.split_last().unwrap();
+        assert!(
+            *most >= all / 2 && rest.iter().all(|&size| size > all / 20 && size < all * 3 / 20),
+            "{bytes:?}"
+        );
     }
 
     #[test]

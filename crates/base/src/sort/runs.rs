@@ -45,12 +45,37 @@ impl Runs {
 
     /// Adds a whole run, which another process made.
     pub fn add(&mut self, run: &[u8]) -> Result<()> {
-        if !in_order(run, self.width) {
-            return Err(Error::Invalid("a sorted run was damaged on its way".to_owned()));
+        self.add_seen(run, |_, _| ())
+    }
+
+    /// The same; `see` is given each record, and where it begins.
+    pub fn add_seen(&mut self, run: &[u8], mut see: impl FnMut(usize, &[u8])) -> Result<()> {
+        let (mut at, mut last): (usize, &[u8]) = (0, &[]);
+        for (end, record) in split_records(run, self.width) {
+            if record < last {
+                return Err(damaged());
+            }
+            see(at, record);
+            (at, last) = (end, record);
+        }
+        if at < run.len() {
+            return Err(damaged());
         }
         self.write(run)?;
         self.end();
         Ok(())
+    }
+
+    /// Bytes of all runs.
+    pub fn bytes(&self) -> u64 {
+        self.length
+    }
+
+    /// The file with all runs, the width of records, where temporary files are, and where each run ends.
+    pub fn into_file(self) -> Result<(File, Option<usize>, Scratch, Vec<u64>)> {
+        let Self { scratch, width, file, ends, .. } = self;
+        let file = file.into_inner().map_err(|e| scratch.error(e.into_error()))?;
+        Ok((file, width, scratch, ends))
     }
 
     /// The run is complete.
@@ -60,8 +85,8 @@ impl Runs {
 
     /// The records of all runs in order, read with buffers of about so many bytes together.
     pub fn merge(self, memory: usize) -> Result<Merge> {
-        let Self { scratch, width, file, ends, .. } = self;
-        let file = Arc::new(file.into_inner().map_err(|e| scratch.error(e.into_error()))?);
+        let (file, width, scratch, ends) = self.into_file()?;
+        let file = Arc::new(file);
         let share = (memory / ends.len().max(1)).clamp(1 << 12, CHUNK * 4);
         let mut heap = BinaryHeap::with_capacity(ends.len());
         let starts = [0].iter().chain(&ends);
@@ -76,22 +101,27 @@ impl Runs {
     }
 }
 
-/// Whether bytes are whole records in order.
-fn in_order(mut run: &[u8], width: Option<usize>) -> bool {
-    let mut last: &[u8] = &[];
-    while !run.is_empty() {
-        let (length, rest) = match (width, run.split_first_chunk::<4>()) {
-            (Some(width), _) => (width, run),
-            (None, Some((head, rest))) => (u32::from_le_bytes(*head) as usize, rest),
-            (None, None) => return false,
-        };
-        let Some((record, rest)) = rest.split_at_checked(length) else { return false };
-        if record < last {
-            return false;
-        }
-        (last, run) = (record, rest);
-    }
-    true
+fn damaged() -> Error {
+    Error::Invalid("a sorted run was damaged on its way".to_owned())
+}
+
+/// The first record of a run, and where it ends; none if there is no whole one.
+fn split_record(run: &[u8], width: Option<usize>) -> Option<(usize, &[u8])> {
+    let (head, length) = match width {
+        Some(width) => (0, width),
+        None => (4, u32::from_le_bytes(*run.first_chunk::<4>()?) as usize),
+    };
+    Some((head + length, run.get(head..head + length)?))
+}
+
+/// The whole records of a run, and where each ends.
+pub fn split_records(run: &[u8], width: Option<usize>) -> impl Iterator<Item = (usize, &[u8])> {
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        let (length, record) = split_record(&run[at..], width)?;
+        at += length;
+        Some((at, record))
+    })
 }
 
 /// One sorted run, read piece by piece.

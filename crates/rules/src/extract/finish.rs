@@ -6,16 +6,15 @@ use super::lexical::Lexicon;
 use super::score::{Counts, Estimator, Scores, cdec, orientations};
 use super::significance::Test;
 use super::{Options, Report};
-use crate::code::{take_bytes, take_number, take_phrase, take_u32};
+use crate::code::{take_bytes, take_number, take_phrase, take_u64};
 use crate::import::reordering_columns;
 use crate::log;
 use crate::table::{Builder, Rule};
 use dragoman_base::Result;
-use dragoman_base::scratch::{Scratch, Spool};
+use dragoman_base::scratch::Scratch;
 use dragoman_base::sort::{Sorted, Strings};
 use rayon::prelude::*;
-use std::fs::File;
-use std::io::{BufReader, Read};
+use std::io::Read;
 
 /// Rules after which a batch is scored and written.
 const BATCH: usize = 1 << 15;
@@ -115,7 +114,8 @@ struct Batch {
 /// Columns with the numbers of the tags that the first and the last target word of a rule have most often.
 pub const TAG_COLUMNS: [&str; 2] = ["tag.first", "tag.last"];
 
-fn columns(options: &Options) -> Vec<String> {
+/// The columns of the table.
+pub fn columns(options: &Options) -> Vec<String> {
     let names = options.models.iter().map(|model| model.name());
     let mut columns: Vec<String> = options.scores.columns().iter().map(|&name| name.to_owned()).collect();
     columns.extend(names.clone().flat_map(reordering_columns));
@@ -140,30 +140,32 @@ impl<'a> Finisher<'a> {
         Ok(Self { options, totals, lexicon, test, estimator, unit, width, tags, columns: columns(options) })
     }
 
-    /// Reads the spool of rules beside the totals of their targets, and fills a table.
-    pub fn run(&self, spool: Spool, mut by_rule: Sorted<Strings>, report: &mut Report) -> Result<Builder> {
-        let mut builder = Builder::create(&self.options.out, &self.columns, &self.options.meta)?;
-        let (mut file, scratch) = spool.read()?;
+    /// Reads rules beside the totals of their targets, and adds them to a table.
+    pub fn run(
+        &self,
+        (mut rules, scratch): (impl Read, Scratch),
+        mut by_rule: Sorted<Strings>,
+        builder: &mut Builder,
+        report: &mut Report,
+    ) -> Result<()> {
         let mut batch = Batch::default();
         let mut record = Vec::new();
         while let Some(mut totals) = by_rule.next()? {
-            read_record(&mut file, &scratch, &mut record)?;
+            read_record(&mut rules, &scratch, &mut record)?;
             let (first, mut rest) = (record[0] == 1, &record[1..]);
             if first {
                 if batch.entries.len() >= BATCH {
-                    self.flush(&mut batch, &mut builder, report)?;
+                    self.flush(&mut batch, builder, report)?;
                 }
                 batch.phrases.push(self.phrase(&mut rest));
             }
-            take_u32(&mut totals);
+            take_u64(&mut totals);
             let from = batch.bytes.len();
             batch.bytes.extend_from_slice(rest);
             batch.bytes.extend_from_slice(totals);
             batch.entries.push(Entry { phrase: batch.phrases.len() - 1, from, to: batch.bytes.len() });
         }
-        self.flush(&mut batch, &mut builder, report)?;
-        report.rules = builder.len() as u64;
-        Ok(builder)
+        self.flush(&mut batch, builder, report)
     }
 
     fn phrase(&self, rest: &mut &[u8]) -> Phrase {
@@ -270,7 +272,7 @@ impl<'a> Finisher<'a> {
 }
 
 /// The next record of the spool.
-fn read_record(file: &mut BufReader<File>, scratch: &Scratch, record: &mut Vec<u8>) -> Result<()> {
+fn read_record(file: &mut impl Read, scratch: &Scratch, record: &mut Vec<u8>) -> Result<()> {
     let mut length = [0; 4];
     file.read_exact(&mut length).map_err(|e| scratch.error(e))?;
     record.resize(u32::from_le_bytes(length) as usize, 0);

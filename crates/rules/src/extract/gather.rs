@@ -2,24 +2,26 @@
 //!
 //! Occurrences sorted by (source, target, links) give each rule's count, best links and orientation counts, and the
 //! totals of each source phrase; rules are numbered in this order and written to a spool. Rules sorted by (target,
-//! number) give the totals of each target phrase, and these, sorted by number, are read beside the spool.
+//! number) give the totals of each target phrase, and these, sorted by number, are read beside the spool. All of it may be
+//! done for ranges of source phrases and of target phrases apart ([`super::exchange`]).
 
 use super::gaps::{UNIT, share};
 use crate::code::{
-    has_first, phrase_length, put_alike, put_number, put_phrase, take_number, take_phrase, take_u32,
+    has_first, phrase_length, put_alike, put_number, put_phrase, take_number, take_phrase, take_u64,
 };
 use crate::gap;
 use dragoman_base::scratch::Spool;
 use dragoman_base::sort::{Sorted, Sorter, Strings};
-use dragoman_base::{Error, Result, hash};
+use dragoman_base::{Error, Result, frames, hash};
 use rustc_hash::FxHashSet;
 use std::cmp::Reverse;
 
 /// Counts of counts that are kept, as in Moses.
 pub const COUNTS_OF_COUNTS: usize = 10;
 
-/// The number of a rule that was seen too few times to be kept.
-const DROPPED: u32 = u32::MAX;
+/// The number of a rule: its range of source phrases in the high half, its place there in the low half. This one is that
+/// of rules that were seen too few times to be kept.
+const DROPPED: u64 = u64::MAX;
 
 /// The orientation code of an occurrence whose orientations are not counted: no model has a fourth one.
 pub const NOT_COUNTED: u32 = u32::MAX;
@@ -193,6 +195,8 @@ struct Gatherer {
     by_target: Sorter<Strings>,
     totals: Totals,
     counting: Counting,
+    /// The range of source phrases.
+    range: u32,
     width: usize,
     /// Code of the source phrase that passes.
     source: Vec<u8>,
@@ -279,7 +283,8 @@ impl Gatherer {
             if self.counting.filtered {
                 self.targets.insert(hash::text(&self.record));
             }
-            self.record.extend(if kept { self.totals.rules } else { DROPPED }.to_be_bytes());
+            let number = u64::from(self.range) << 32 | u64::from(self.totals.rules);
+            self.record.extend(if kept { number } else { DROPPED }.to_be_bytes());
             put_number(&mut self.record, rule.count);
             rule.orientations.iter().for_each(|&n| put_number(&mut self.record, n));
             self.by_target.push(&self.record)?;
@@ -291,15 +296,53 @@ impl Gatherer {
 }
 
 impl Totals {
+    /// Nothing was seen, with so many reordering models.
+    pub fn new(models: usize) -> Self {
+        Self { orientations: vec![0; 6 * models], ..Self::default() }
+    }
+
     /// All rules, those that were dropped included.
     pub fn all(&self) -> u64 {
         u64::from(self.rules) + self.rare
     }
 
-    fn count(&mut self, rule: &Rule, kept: bool, unit: u64) -> Result<()> {
+    fn more_rules(&mut self, more: u32) -> Result<()> {
         let full = || Error::Invalid("more than 2^32 rules; extract shorter ones".to_owned());
+        self.rules = self.rules.checked_add(more).filter(|&n| n < u32::MAX).ok_or_else(full)?;
+        Ok(())
+    }
+
+    /// Adds those of other source phrases.
+    pub fn add(&mut self, other: &Self) -> Result<()> {
+        self.more_rules(other.rules)?;
+        self.tokens += other.tokens;
+        self.rare += other.rare;
+        self.phrases += other.phrases;
+        self.counts.iter_mut().zip(other.counts).for_each(|(sum, n)| *sum += n);
+        self.orientations.iter_mut().zip(&other.orientations).for_each(|(sum, &n)| *sum += n);
+        Ok(())
+    }
+
+    /// As bytes, for another process.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let numbers = [self.tokens, u64::from(self.rules), self.rare, self.phrases];
+        let numbers = numbers.iter().chain(&self.counts).chain(&self.orientations);
+        numbers.flat_map(|number| number.to_le_bytes()).collect()
+    }
+
+    /// The totals of these bytes.
+    pub fn of_bytes(bytes: &[u8]) -> Result<Self> {
+        let numbers: Vec<u64> =
+            bytes.as_chunks::<8>().0.iter().map(|number| u64::from_le_bytes(*number)).collect();
+        let (&[tokens, rules, rare, phrases], rest) =
+            numbers.split_first_chunk::<4>().ok_or_else(frames::damaged)?;
+        let (&counts, orientations) = rest.split_first_chunk().ok_or_else(frames::damaged)?;
+        Ok(Self { tokens, rules: rules as u32, rare, phrases, counts, orientations: orientations.to_vec() })
+    }
+
+    fn count(&mut self, rule: &Rule, kept: bool, unit: u64) -> Result<()> {
         if kept {
-            self.rules = self.rules.checked_add(1).filter(|&n| n < DROPPED).ok_or_else(full)?;
+            self.more_rules(1)?;
         } else {
             self.rare += 1;
         }
@@ -330,20 +373,31 @@ fn put_links(bytes: &mut Vec<u8>, links: &[u8]) {
     bytes.extend_from_slice(links);
 }
 
-/// Gathers sorted occurrences to rules: a spool of rules, the rules by target phrase and, if there will be more, which
-/// targets there are.
+/// Gathers sorted occurrences of a range of source phrases to rules: a spool of rules, the rules by target phrase and, if
+/// there will be more, which targets there are.
 pub fn gather(
     mut sorted: Sorted<Strings>,
     counting: Counting,
+    range: u32,
     spool: Spool,
     by_target: Sorter<Strings>,
 ) -> Result<(Totals, Spool, Sorter<Strings>, Targets)> {
-    let width = 6 * counting.models;
-    let totals = Totals { orientations: vec![0; width], ..Totals::default() };
+    let (width, totals) = (6 * counting.models, Totals::new(counting.models));
     let (source, rules, record) = (Vec::new(), Vec::new(), Vec::new());
     let targets = Targets::default();
-    let mut gatherer =
-        Gatherer { spool, by_target, totals, counting, width, source, rules, used: 0, record, targets };
+    let mut gatherer = Gatherer {
+        spool,
+        by_target,
+        totals,
+        counting,
+        range,
+        width,
+        source,
+        rules,
+        used: 0,
+        record,
+        targets,
+    };
     while let Some(record) = sorted.next()? {
         let first = phrase_length(record);
         let both = first + phrase_length(&record[first..]);
@@ -362,18 +416,18 @@ pub fn gather(
     Ok((gatherer.totals, gatherer.spool, gatherer.by_target, gatherer.targets))
 }
 
-/// Gives each rule the totals of its target phrase: count, number of rules, orientation counts, and what `extra`
-/// knows about the phrase; sorted by rule.
+/// Gives each rule the totals of its target phrase, for sorting by rule: count, number of rules, orientation counts, and
+/// what `extra` knows about the phrase.
 pub fn join_targets(
     mut by_target: Sorted<Strings>,
     models: usize,
     mut by_rule: Sorter<Strings>,
     extra: impl Fn(&[u32]) -> u32,
-) -> Result<Sorted<Strings>> {
+) -> Result<Sorter<Strings>> {
     let mut target = Vec::new();
     let (mut rules, mut sums) = (Vec::new(), vec![0; 6 * models + 1]);
     let (mut words, mut record) = (Vec::new(), Vec::new());
-    let mut flush = |target: &[u8], rules: &mut Vec<u32>, sums: &mut Vec<u64>| -> Result<()> {
+    let mut flush = |target: &[u8], rules: &mut Vec<u64>, sums: &mut Vec<u64>| -> Result<()> {
         if rules.is_empty() {
             return Ok(());
         }
@@ -401,12 +455,11 @@ pub fn join_targets(
             target.extend_from_slice(&rest[..length]);
         }
         rest = &rest[length..];
-        rules.push(take_u32(&mut rest));
+        rules.push(take_u64(&mut rest));
         for sum in &mut sums {
             *sum += take_number(&mut rest);
         }
     }
     flush(&target, &mut rules, &mut sums)?;
-    drop(by_target);
-    by_rule.finish()
+    Ok(by_rule)
 }

@@ -2,6 +2,7 @@
 //! 2003, equation 4).
 
 use super::bitext::Sentence;
+use dragoman_base::frames::{damaged, open_all, seal};
 use dragoman_base::io::Output;
 use dragoman_base::{Names, Result};
 use rustc_hash::FxHashMap;
@@ -36,6 +37,33 @@ impl Lexicon {
     /// An empty lexicon; the first ids of source and target are those of gaps.
     pub fn new(gaps: (u32, u32)) -> Self {
         Self { gaps, ..Self::default() }
+    }
+
+    /// As bytes, for another process.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let pairs = self.pairs.iter().flat_map(|(&(source, target), &count)| [source, target, count]);
+        let pairs: Vec<u8> = pairs.flat_map(u32::to_le_bytes).collect();
+        let gaps = [self.gaps.0, self.gaps.1].map(u64::from);
+        let counts = [&self.source[..], &self.target, &self.null, &gaps];
+        let counts = counts.map(|counts| counts.iter().flat_map(|n| n.to_le_bytes()).collect::<Vec<u8>>());
+        seal(&[&[pairs][..], &counts].concat())
+    }
+
+    /// The lexicon of these bytes.
+    pub fn of_bytes(bytes: &[u8]) -> Result<Self> {
+        let [pairs, counts @ ..] = open_all::<5>(bytes)?;
+        let read = |bytes: &[u8]| -> Vec<u64> {
+            bytes.as_chunks().0.iter().map(|bytes| u64::from_le_bytes(*bytes)).collect()
+        };
+        let [source, target, null, gaps] = counts.map(read);
+        let (&[null_source, null_target], &[a, b]) = (&null[..], &gaps[..]) else { return Err(damaged()) };
+        let pairs = pairs.as_chunks::<12>().0.iter().map(|bytes| {
+            let [source, target, count] = [0, 4, 8]
+                .map(|at| u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]));
+            ((source, target), count)
+        });
+        let null = [null_source, null_target];
+        Ok(Self { pairs: pairs.collect(), source, target, null, gaps: (a as u32, b as u32) })
     }
 
     fn link(&mut self, source: u32, target: u32) {

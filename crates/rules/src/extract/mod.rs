@@ -6,6 +6,7 @@
 
 mod bitext;
 mod blocks;
+mod exchange;
 mod filter;
 mod finish;
 mod gaps;
@@ -17,6 +18,7 @@ mod score;
 mod significance;
 
 pub use blocks::{Model, Orientation, Shape};
+pub use exchange::{Extraction, Scoring, find, gather};
 pub use finish::TAG_COLUMNS;
 pub use gaps::Limits;
 pub use sampled::{Grammar, Index, Sampling};
@@ -24,14 +26,15 @@ pub use score::{ReorderingSmoothing, Scores, Smoothing, orientations};
 pub use significance::Threshold;
 
 use crate::gap;
-use bitext::Chunk;
+use crate::table::Builder;
+use bitext::Reader;
 use dragoman_base::io::Output;
 use dragoman_base::scratch::{Scratch, Spool};
 use dragoman_base::sort::{Sorted, Sorter, Strings};
 use dragoman_base::{Error, Names, Result};
 use filter::Filter;
 use gaps::{Cutter, Written};
-use gather::Counting;
+use gather::{Counting, Totals};
 use significance::Test;
 use std::path::{Path, PathBuf};
 
@@ -132,6 +135,14 @@ pub struct Report {
     pub below_top: u64,
     /// Rules with gaps that were seen too few times.
     pub rare: u64,
+}
+
+impl Report {
+    /// Takes what was counted of all rules.
+    fn take(&mut self, totals: &Totals) {
+        (self.tokens, self.phrases) = (totals.tokens, totals.phrases);
+        (self.extracted, self.rare) = (totals.all(), totals.rare);
+    }
 }
 
 fn check_length(length: usize) -> Result<()> {
@@ -242,52 +253,6 @@ pub fn extract(options: &Options) -> Result<Report> {
     score(options, filter.as_ref(), read, sorted)
 }
 
-/// An extraction whose rules are found by other processes: parts of the text go out, sorted runs come back in any
-/// order. The table is that of [`extract`].
-pub struct Extraction {
-    options: Options,
-    read: passes::Read<'static>,
-    /// What was read last.
-    last: Option<Chunk>,
-    sorter: Sorter<Strings>,
-}
-
-impl Extraction {
-    /// Opens the files.
-    pub fn new(options: Options) -> Result<Self> {
-        check(&options)?;
-        if !options.filter.is_empty() {
-            return Err(Error::Invalid("rules for a given input are found in one process".to_owned()));
-        }
-        let (read, sorter) = (passes::open(&options, None)?, occurrences(&options));
-        Ok(Self { options, read, last: None, sorter })
-    }
-
-    /// The next part of the text, for [`run`]; none at its end.
-    pub fn chunk(&mut self) -> Result<Option<Vec<u8>>> {
-        self.last = self.read.next(self.last.as_ref())?;
-        Ok(self.last.as_ref().map(Chunk::to_bytes))
-    }
-
-    /// Takes what [`run`] made of a part.
-    pub fn add(&mut self, run: &[u8]) -> Result<()> {
-        self.sorter.add(run)
-    }
-
-    /// Scores the rules and writes the table; every part has come back.
-    pub fn finish(self) -> Result<Report> {
-        score(&self.options, None, self.read, self.sorter.finish()?)
-    }
-}
-
-/// The phrase pairs, or rules with gaps, of a part of the text as a sorted run.
-pub fn run(shape: &Shape, gaps: Option<&Limits>, chunk: &[u8]) -> Result<Vec<u8>> {
-    check_length(shape.length)?;
-    gaps.map_or(Ok(()), check_limits)?;
-    let sorter = Sorter::new(Strings::default(), &Scratch::new(None), usize::MAX);
-    passes::run(shape, gaps, &Chunk::of_bytes(chunk)?, sorter)
-}
-
 fn occurrences(options: &Options) -> Sorter<Strings> {
     Sorter::new(Strings::default(), &Scratch::beside(&options.out), options.memory / 2)
 }
@@ -301,33 +266,36 @@ fn score(
 ) -> Result<Report> {
     let scratch = Scratch::beside(&options.out);
     let (models, counting) = (options.models.len(), options.counting());
+    read.write_lexicon(options)?;
     let reader = read.reader;
-    let mut report = reader.report.clone();
-    if let Some((prefix, ending)) = &options.lexical {
-        read.lexicon.write(prefix, ending, &reader.source_names, &reader.target_names)?;
-    }
     let by_target = Sorter::new(Strings::default(), &scratch, options.memory / 4);
     let (totals, spool, mut by_target, targets) =
-        gather::gather(sorted, counting, Spool::new(&scratch)?, by_target)?;
+        gather::gather(sorted, counting, 0, Spool::new(&scratch)?, by_target)?;
     if let (Some(filter), Some(limits)) = (filter, &options.gaps) {
         passes::second(options, (limits, filter, &targets), &mut by_target)?;
     }
     drop(targets);
     let by_target = by_target.finish()?;
-    let test = match (options.significance, read.corpora) {
-        (Some(threshold), Some((source, target))) => {
-            Some(Test::new(source, target, options.length, threshold))
-        }
-        _ => None,
-    };
-    let seen = |phrase: &[u32]| test.as_ref().map_or(0, |test| test.target.sentences(phrase).len() as u32);
+    let test = Test::of(options, read.corpora);
     let by_rule = Sorter::new(Strings::default(), &scratch, options.memory / 4);
-    let by_rule = gather::join_targets(by_target, models, by_rule, seen)?;
-    report.tokens = totals.tokens;
-    (report.extracted, report.rare) = (totals.all(), totals.rare);
-    report.phrases = totals.phrases;
+    let by_rule =
+        gather::join_targets(by_target, models, by_rule, |phrase| sentences(test.as_ref(), phrase))?;
+    let mut report = reader.report.clone();
+    report.take(&totals);
     let finisher = finish::Finisher::new(options, &totals, &read.lexicon, test.as_ref())?;
-    let builder = finisher.run(spool, by_rule, &mut report)?;
+    let mut builder = Builder::create(&options.out, &finish::columns(options), &options.meta)?;
+    finisher.run(spool.read()?, by_rule.finish()?, &mut builder, &mut report)?;
+    finished(options, &reader, builder, report)
+}
+
+/// How many sentences have a target phrase, if that matters.
+fn sentences(test: Option<&Test>, phrase: &[u32]) -> u32 {
+    test.map_or(0, |test| test.target.sentences(phrase).len() as u32)
+}
+
+/// Writes what has not been written yet.
+fn finished(options: &Options, reader: &Reader, builder: Builder, mut report: Report) -> Result<Report> {
+    report.rules = builder.len() as u64;
     if let Some((_, names)) = &options.tags {
         write_names(names, &reader.tag_names)?;
     }

@@ -11,7 +11,7 @@ use super::significance::Corpus;
 use crate::code::put_phrase;
 use crate::gap;
 use dragoman_base::sort::{Sorted, Sorter, Strings};
-use dragoman_base::{Result, hash};
+use dragoman_base::{Result, Scratch, hash};
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
@@ -107,6 +107,15 @@ pub struct Read<'a> {
 }
 
 impl Read<'_> {
+    /// Writes Moses' lexical tables, if the options ask for them.
+    pub fn write_lexicon(&self, options: &Options) -> Result<()> {
+        let (source, target) = (&self.reader.source_names, &self.reader.target_names);
+        options
+            .lexical
+            .as_ref()
+            .map_or(Ok(()), |(prefix, ending)| self.lexicon.write(prefix, ending, source, target))
+    }
+
     /// Counts what has to be counted in order, and reads on.
     pub fn next(&mut self, chunk: Option<&Chunk>) -> Result<Option<Chunk>> {
         for sentence in chunk.iter().flat_map(|chunk| chunk.pairs.iter().map(|pair| chunk.sentence(pair))) {
@@ -176,6 +185,10 @@ fn finder<'a>(
     (block, work)
 }
 
+fn shape(options: &Options) -> Shape {
+    Shape { length: options.length, models: options.models.clone(), moses: options.moses_next }
+}
+
 /// Opens the files.
 pub fn open<'a>(options: &Options, filter: Option<&'a Filter>) -> Result<Read<'a>> {
     let gaps = if options.gaps.is_some() { (1, gap::MOST as u32) } else { (0, 0) };
@@ -192,21 +205,18 @@ pub fn first<'a>(
     mut sorter: Sorter<Strings>,
 ) -> Result<(Read<'a>, Sorted<Strings>)> {
     let mut read = open(options, filter)?;
-    let shape = Shape { length: options.length, models: options.models.clone(), moses: options.moses_next };
+    let shape = shape(options);
     let (block, work) = finder(&shape, options.gaps.as_ref(), filter);
     pass(|chunk| read.next(chunk), block, work, &mut sorter)?;
     Ok((read, sorter.finish()?))
 }
 
 /// The occurrences of rules in a chunk, as a sorted run.
-pub fn run(
-    shape: &Shape,
-    gaps: Option<&Limits>,
-    chunk: &Chunk,
-    mut sorter: Sorter<Strings>,
-) -> Result<Vec<u8>> {
-    let (block, work) = finder(shape, gaps, None);
+pub fn run(options: &Options, chunk: &Chunk) -> Result<Vec<u8>> {
+    let shape = shape(options);
+    let (block, work) = finder(&shape, options.gaps.as_ref(), None);
     let found: Vec<Vec<u8>> = chunk.pairs.par_chunks(block).map(|pairs| work(chunk, pairs)).collect();
+    let mut sorter = Sorter::new(Strings::default(), &Scratch::new(None), usize::MAX);
     found.iter().try_for_each(|bytes| gather::push_all(&mut sorter, bytes))?;
     sorter.run()
 }

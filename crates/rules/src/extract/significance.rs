@@ -4,7 +4,9 @@
 //! A sentence has a side with gaps if it has the runs of words of that side in their order, with at least one word for
 //! each gap: the test asks how surely the two sides belong together, not where the rule was extracted.
 
+use super::Options;
 use dragoman_base::Result;
+use dragoman_base::frames::damaged;
 use rayon::prelude::*;
 use std::ops::Range;
 
@@ -42,6 +44,22 @@ impl Corpus {
         let end = u32::try_from(self.words.len()).map_err(|_| dragoman_base::Error::Invalid(full))?;
         self.starts.push(end);
         Ok(())
+    }
+
+    /// As bytes, for another process; what was indexed is not among them.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let head = [self.gaps, self.starts.len() as u32];
+        let numbers = head.iter().chain(&self.starts).chain(&self.words);
+        numbers.flat_map(|number| number.to_le_bytes()).collect()
+    }
+
+    /// The sentences of these bytes.
+    pub fn of_bytes(bytes: &[u8]) -> Result<Self> {
+        let numbers = bytes.as_chunks().0.iter().map(|number| u32::from_le_bytes(*number));
+        let numbers: Vec<u32> = numbers.collect();
+        let (&[gaps, count], rest) = numbers.split_first_chunk().ok_or_else(damaged)?;
+        let (starts, words) = rest.split_at_checked(count as usize).ok_or_else(damaged)?;
+        Ok(Self { gaps, starts: starts.to_vec(), words: words.to_vec(), suffixes: Vec::new() })
     }
 
     /// The words at `at`, no more than `length`.
@@ -163,6 +181,12 @@ pub enum Threshold {
 }
 
 impl Test {
+    /// The test that the options ask for.
+    pub fn of(options: &Options, corpora: Option<(Corpus, Corpus)>) -> Option<Self> {
+        let ((source, target), threshold) = corpora.zip(options.significance)?;
+        Some(Self::new(source, target, options.length, threshold))
+    }
+
     /// Indexes both sides.
     pub fn new(mut source: Corpus, mut target: Corpus, length: usize, threshold: Threshold) -> Self {
         rayon::join(|| source.index(length), || target.index(length));

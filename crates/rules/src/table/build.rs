@@ -3,6 +3,7 @@
 use super::file::head;
 use super::{MAX_LENGTH, NONE, Record, SECTIONS};
 use dragoman_base::container::zeros;
+use dragoman_base::frames::{damaged, open, seal};
 use dragoman_base::hash::Hasher;
 use dragoman_base::io::Output;
 use dragoman_base::scratch::{Scratch, Spool};
@@ -54,6 +55,8 @@ pub struct Builder {
     columns: Vec<String>,
     meta: String,
     levels: Vec<Level>,
+    /// The first source phrase, and the last.
+    first: Vec<u32>,
     phrase: Vec<u32>,
     rules: u32,
     targets: u32,
@@ -74,13 +77,22 @@ impl Builder {
         if let Some(bad) = columns.iter().find(|name| name.is_empty() || name.contains(['\n', '\r'])) {
             return Err(Error::Invalid(format!("expected column names of one line, found {bad:?}")));
         }
-        let scratch = Scratch::beside(path);
+        Self::of(Scratch::beside(path), path.display().to_string(), columns, meta)
+    }
+
+    /// Starts a part of a table, for [`Builder::into_part`]: the rules of a range of source phrases.
+    pub fn part(columns: &[String]) -> Result<Self> {
+        Self::of(Scratch::new(None), String::new(), columns, "")
+    }
+
+    fn of(scratch: Scratch, path: String, columns: &[String], meta: &str) -> Result<Self> {
         let part = || Part::new(&scratch);
         Ok(Self {
-            path: path.display().to_string(),
+            path,
             columns: columns.to_vec(),
             meta: meta.to_owned(),
             levels: Vec::new(),
+            first: Vec::new(),
             phrase: Vec::new(),
             rules: 0,
             targets: 0,
@@ -121,7 +133,6 @@ impl Builder {
         rule.target.iter().try_for_each(|word| self.words.write(&word.to_le_bytes()))?;
         self.links.write(rule.links.as_flattened())?;
         rule.scores.iter().try_for_each(|score| self.scores.write(&score.to_le_bytes()))?;
-        let grow = |sum: u32, more: usize| u32::try_from(more).ok().and_then(|more| sum.checked_add(more));
         self.rules = grow(self.rules, 1).filter(|&n| n < NONE).ok_or_else(|| too_big("rules"))?;
         self.targets = grow(self.targets, target.len()).ok_or_else(|| too_big("target words"))?;
         self.link_count = grow(self.link_count, rule.links.len()).ok_or_else(|| too_big("links"))?;
@@ -134,17 +145,80 @@ impl Builder {
         let shared = source.iter().zip(&self.phrase).take_while(|(a, b)| a == b).count();
         for (depth, &word) in source.iter().enumerate().skip(shared) {
             if depth == self.levels.len() {
-                let spool = Spool::new(&self.scratch)?;
-                self.levels.push(Level { spool, count: 0, open: [NONE; 4] });
+                self.levels.push(Level::new(&self.scratch)?);
             }
             let child = self.levels.get(depth + 1).map_or(0, |deeper| deeper.count);
-            let level = &mut self.levels[depth];
-            level.close()?;
-            level.open = [word, child, self.rules, 0];
-            level.count = level.count.checked_add(1).ok_or_else(|| too_big("source phrases"))?;
+            self.levels[depth].enter([word, child, self.rules, 0])?;
         }
         self.phrase.clear();
         self.phrase.extend_from_slice(source);
+        if self.rules == 0 {
+            self.first.extend_from_slice(source);
+        }
+        Ok(())
+    }
+
+    /// The rules as bytes, for [`Builder::append`].
+    pub fn into_part(mut self) -> Result<Vec<u8>> {
+        let sizes = [self.rules, self.targets, self.link_count];
+        let mut parts = vec![le_bytes(&sizes), le_bytes(&self.first), le_bytes(&self.phrase)];
+        for part in [self.offsets, self.words, self.links, self.scores] {
+            parts.push(part.spool.into_bytes()?);
+        }
+        for mut level in self.levels.drain(..) {
+            level.close()?;
+            parts.push(level.spool.into_bytes()?);
+        }
+        Ok(seal(&parts))
+    }
+
+    /// Adds the rules of a part, whose source phrases come behind those that are here.
+    pub fn append(&mut self, part: &[u8]) -> Result<()> {
+        let parts = open(part)?;
+        let ([sizes, first, last, offsets, words, links, scores], levels) =
+            parts.split_first_chunk().ok_or_else(damaged)?;
+        let [rules, targets, link_count] = numbers(sizes)[..] else { return Err(damaged()) };
+        let (first, last) = (numbers(first), numbers(last));
+        if rules == 0 {
+            return Ok(());
+        }
+        assert!(first > self.phrase, "parts come in order of their source phrases");
+        self.join(&first, levels)?;
+        for offset in offsets.as_chunks::<8>().0 {
+            let [word, link] = [0, 4].map(|at| number(&offset[at..]));
+            let word = word.checked_add(self.targets).ok_or_else(|| too_big("target words"))?;
+            let link = link.checked_add(self.link_count).ok_or_else(|| too_big("links"))?;
+            self.offsets.write(&self::offsets(word, link))?;
+        }
+        self.words.write(words)?;
+        self.links.write(links)?;
+        self.scores.write(scores)?;
+        self.rules =
+            grow(self.rules, rules as usize).filter(|&n| n < NONE).ok_or_else(|| too_big("rules"))?;
+        self.targets = grow(self.targets, targets as usize).ok_or_else(|| too_big("target words"))?;
+        self.link_count = grow(self.link_count, link_count as usize).ok_or_else(|| too_big("links"))?;
+        self.phrase = last;
+        Ok(())
+    }
+
+    /// Adds the nodes of a part, depth by depth. Those of the words that its first phrase shares with the last one before
+    /// are there already.
+    fn join(&mut self, first: &[u32], levels: &[&[u8]]) -> Result<()> {
+        let shared = first.iter().zip(&self.phrase).take_while(|(a, b)| a == b).count();
+        while self.levels.len() < levels.len() {
+            self.levels.push(Level::new(&self.scratch)?);
+        }
+        let before: Vec<u32> = self.levels.iter().map(|level| level.count).collect();
+        for (depth, nodes) in levels.iter().enumerate() {
+            let deeper = before.get(depth + 1).copied().unwrap_or(0) - u32::from(depth + 1 < shared);
+            let level = &mut self.levels[depth];
+            for node in nodes.as_chunks::<16>().0.iter().skip(usize::from(depth < shared)) {
+                let [word, child, rule, count] = [0, 4, 8, 12].map(|at| number(&node[at..]));
+                let child = child.checked_add(deeper).ok_or_else(|| too_big("source phrases"))?;
+                let rule = rule.checked_add(self.rules).ok_or_else(|| too_big("rules"))?;
+                level.enter([word, child, rule, count])?;
+            }
+        }
         Ok(())
     }
 
@@ -162,12 +236,11 @@ impl Builder {
             let mut at = start;
             level.spool.drain(|piece| {
                 for node in piece.as_chunks_mut::<16>().0 {
-                    let child = u32::from_le_bytes([node[4], node[5], node[6], node[7]]);
-                    let child = child.checked_add(next).ok_or_else(|| too_big("source phrases"))?;
+                    let child =
+                        number(&node[4..]).checked_add(next).ok_or_else(|| too_big("source phrases"))?;
                     node[4..8].copy_from_slice(&child.to_le_bytes());
-                    let word = u32::from_le_bytes([node[0], node[1], node[2], node[3]]);
                     if depth == 0 {
-                        first[word as usize] = at;
+                        first[number(node) as usize] = at;
                     }
                     at += 1;
                 }
@@ -201,9 +274,38 @@ impl Builder {
 }
 
 impl Level {
+    fn new(scratch: &Scratch) -> Result<Self> {
+        Ok(Self { spool: Spool::new(scratch)?, count: 0, open: [NONE; 4] })
+    }
+
+    /// Adds a node.
+    fn enter(&mut self, node: Record) -> Result<()> {
+        self.close()?;
+        self.open = node;
+        self.count = self.count.checked_add(1).ok_or_else(|| too_big("source phrases"))?;
+        Ok(())
+    }
+
     fn close(&mut self) -> Result<()> {
         if self.count > 0 { self.spool.write(&bytes(&self.open)) } else { Ok(()) }
     }
+}
+
+fn grow(sum: u32, more: usize) -> Option<u32> {
+    u32::try_from(more).ok().and_then(|more| sum.checked_add(more))
+}
+
+/// The number that these bytes begin with.
+fn number(bytes: &[u8]) -> u32 {
+    u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]])
+}
+
+fn numbers(bytes: &[u8]) -> Vec<u32> {
+    bytes.as_chunks::<4>().0.iter().map(|bytes| u32::from_le_bytes(*bytes)).collect()
+}
+
+fn le_bytes(numbers: &[u32]) -> Vec<u8> {
+    numbers.iter().flat_map(|number| number.to_le_bytes()).collect()
 }
 
 fn offsets(words: u32, links: u32) -> [u8; 8] {
@@ -237,4 +339,56 @@ fn save(path: &str, parts: Vec<Part>, head: impl FnOnce(&[(u64, u64)]) -> Vec<u8
         out.write(zeros(length))?;
     }
     out.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeMap;
+
+    type Target = (Vec<u32>, Vec<[u8; 2]>, f32);
+
+    fn push(builder: &mut Builder, source: &[u32], targets: &[Target]) {
+        for (target, links, score) in targets {
+            builder.push(Rule { source, target, links, scores: &[*score] }).unwrap();
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn parts_one_behind_the_other_are_the_table(
+            rules in prop::collection::btree_map(
+                prop::collection::vec(0..4u32, 1..5),
+                prop::collection::vec((prop::collection::vec(0..4u32, 0..3), prop::collection::vec(any::<[u8; 2]>(), 0..3), 0.0f32..1.0), 1..3),
+                0..40,
+            ),
+            cuts in prop::collection::vec(0..40usize, 0..6),
+        ) {
+            let rules: BTreeMap<Vec<u32>, Vec<Target>> = rules;
+            let folder = tempfile::tempdir().unwrap();
+            let columns = ["score".to_owned()];
+            let create = |name: &str| Builder::create(&folder.path().join(name), &columns, "{}").unwrap();
+            let (mut whole, mut joined) = (create("whole"), create("joined"));
+            for (source, targets) in &rules {
+                push(&mut whole, source, targets);
+            }
+            let rules: Vec<_> = rules.into_iter().collect();
+            let mut cuts: Vec<usize> = cuts.into_iter().map(|cut| cut.min(rules.len())).collect();
+            cuts.extend([0, rules.len()]);
+            cuts.sort_unstable();
+            for range in cuts.windows(2) {
+                let mut part = Builder::part(&columns).unwrap();
+                for (source, targets) in &rules[range[0]..range[1]] {
+                    push(&mut part, source, targets);
+                }
+                joined.append(&part.into_part().unwrap()).unwrap();
+            }
+            let words: Texts = ["a", "b", "c", "d"].into_iter().collect();
+            whole.finish(&words, &words).unwrap();
+            joined.finish(&words, &words).unwrap();
+            let read = |name: &str| std::fs::read(folder.path().join(name)).unwrap();
+            prop_assert!(read("whole") == read("joined"));
+        }
+    }
 }
