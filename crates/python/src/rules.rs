@@ -198,10 +198,7 @@ impl RuleExtraction {
 }
 
 /// Does work of which bytes come back.
-fn sent<'py>(
-    py: Python<'py>,
-    work: impl FnOnce() -> Result<Vec<u8>> + Send,
-) -> PyResult<Bound<'py, PyBytes>> {
+fn sent(py: Python<'_>, work: impl FnOnce() -> Result<Vec<u8>> + Send) -> PyResult<Bound<'_, PyBytes>> {
     Ok(PyBytes::new(py, &threads::run(py, work).map_err(to_py)?))
 }
 

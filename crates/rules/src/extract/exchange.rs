@@ -375,16 +375,19 @@ mod tests {
         extraction.finish()
     }
 
-    fn write(folder: &Path, pairs: &[(Vec<u8>, Vec<u8>, Vec<(u8, u8)>)]) {
+    /// Words of both sides, and links, some of which are outside.
+    type Pair = (Vec<u8>, Vec<u8>, Vec<(u8, u8)>);
+
+    fn write(folder: &Path, pairs: &[Pair]) {
         let text = |words: &[u8]| words.iter().map(|word| format!("w{word}")).collect::<Vec<_>>().join(" ");
-        let links = |(source, target, links): &(Vec<u8>, Vec<u8>, Vec<(u8, u8)>)| {
+        let links = |(source, target, links): &Pair| {
             let inside =
                 |&&(i, j): &&(u8, u8)| usize::from(i) < source.len() && usize::from(j) < target.len();
             let links = links.iter().filter(inside).map(|(i, j)| format!("{i}-{j}"));
             links.collect::<Vec<_>>().join(" ")
         };
         let file = |name: &str, lines: Vec<String>| {
-            std::fs::write(folder.join(name), lines.join("\n") + "\n").unwrap()
+            std::fs::write(folder.join(name), lines.join("\n") + "\n").unwrap();
         };
         file("source", pairs.iter().map(|pair| text(&pair.0)).collect());
         file("target", pairs.iter().map(|pair| text(&pair.1)).collect());
@@ -413,7 +416,7 @@ mod tests {
         }
     }
 
-    /// A text with one word that makes up most of it, so that many ranges have one key, and one that is larger than a run's step.
+    /// A text with one word that makes up most of it, so that one key would fill many ranges.
     fn text() -> tempfile::TempDir {
         let folder = tempfile::tempdir().unwrap();
         let pair = |i: u32| {
