@@ -186,7 +186,7 @@ def test_the_page_computes_what_python_computes(
     assert not opened.errors and not opened.requests
 
 
-def test_the_page_can_be_explored(browser: Any, written: tuple[Path, Content]) -> None:
+def test_the_page_can_be_explored(browser: Any, written: tuple[Path, Content], texts: dict[str, Any]) -> None:
     opened = Opened(browser, written[0], width=360)
     shown = opened.page
     assert shown.evaluate("document.documentElement.scrollWidth") == 360  # tables scroll, the page does not
@@ -210,6 +210,12 @@ def test_the_page_can_be_explored(browser: Any, written: tuple[Path, Content]) -
     gaps = [float(t.split()[-1]) for t in shown.locator(".sentence > .score").all_inner_texts()]
     assert gaps and all(gap > 0 for gap in gaps) and gaps == sorted(gaps, reverse=True)
     shown.select_option("#s-wins", "")
+    shown.select_option("#s-order", "moved")
+    moved = breakdown.reordered(*(runs[0] for runs in texts["systems"].values()))
+    assert len(moved) > 3 and shown.locator("#s-where").inner_text().startswith(f"{len(moved)} sentences")
+    numbers = [int(t.split()[1].strip(",")) for t in shown.locator(".sentence > .score").all_inner_texts()]
+    assert {n - 1 for n in numbers if n} <= {one.sentence for one in moved}
+    shown.select_option("#s-order", "gap")
     shown.check("#s-details")
     assert shown.locator(".sentence").count() == 1
     shown.locator(".derivation summary").first.click()
