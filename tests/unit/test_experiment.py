@@ -134,6 +134,8 @@ def test_a_grid_is_unfolded_and_a_large_one_needs_a_word(folder: Path, cli: Cli)
     names = [t.name for t in plan.tune.values() if t.family == "dense"]
     assert names == ["dense:c=0.01,epochs=1", "dense:c=0.01,epochs=2", "dense:c=0.1,epochs=1", "dense:c=0.1,epochs=2"]
     assert {t.tuner for t in plan.tune.values() if t.family == "dense"} == {"kbmira:c=0.01", "kbmira:c=0.1"}
+    told = refused(folder, grid.replace('baseline = "start"', 'baseline = "dense"'))
+    assert "`dense` is a grid: name one of its settings, such as `dense:c=0.01,epochs=1`, or [choose] one" in told
     large = grid.replace("[0.01, 0.1]", str([n / 1000 for n in range(1, 2501)])).replace("replications = 2", "")
     (folder / "large.toml").write_text(large, encoding="utf-8")
     code, _, err = cli("experiment", "run", "large.toml", "--out", "out", "--dry-run")

@@ -298,6 +298,9 @@ class _Reader:
             if any(n == name or n.startswith(f"{name}:") for n in one.among):
                 told = f"compare `{one.name}`, or give `{name}` test = true"
                 return self.fail(where, f"only the best of `{one.name}` is tested, not each `{name}`: {told}")
+        first = next((n for n in plan.tested if n.startswith(f"{name}:")), None)
+        if first:
+            return self.fail(where, f"`{name}` is a grid: name one of its settings, such as `{first}`, or [choose] one")
         return self.fail(where, f"no system `{name}`; {closest(name, plan.tested)}")
 
     def _seconds(self) -> dict[str, float]:
