@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -511,3 +512,19 @@ def test_target_text_of_data_sets(folder: Path) -> None:
     before = keys(text, folder)
     (folder / "dev.en").write_text("x\n", encoding="utf-8")
     assert keys(text, folder)["train base"] != before["train base"]
+
+
+def test_each_command_runs_alone_as_it_is_shown(folder: Path, cli: Cli) -> None:
+    text = PLAN.replace("replications = 2", "replications = 1").partition("[tune.rich]")[0]
+    (folder / "plan.toml").write_text(text, encoding="utf-8")
+    code, _, err = cli("experiment", "run", "plan.toml", "--out", "out", "--no-report")
+    assert code == 0, err
+    found = Experiment.opened(Path("out"))
+    for name, step in found.steps.items():
+        whole = {path: path.read_bytes() for path in step.folder.glob("text")}
+        for path in whole:
+            path.unlink()
+        program, *words = shlex.split(found.command(name))
+        code, _, err = cli(*words)
+        assert (program, code) == ("dragoman", 0), err
+        assert {path: path.read_bytes() for path in step.folder.glob("text")} == whole
