@@ -343,6 +343,19 @@ def test_a_tuning_run_fits_a_narrow_screen(browser: Any, tmp_path: Path) -> None
     assert not opened.errors and not opened.requests
 
 
+def test_long_names_fit_a_narrow_screen(browser: Any, texts: dict[str, Any], tmp_path: Path) -> None:
+    names = ["control:data=news2008+news2009", "rich:data=news2008+news2009,rate=0.1"]
+    systems = dict(zip(names, texts["systems"].values(), strict=True))
+    path = tmp_path / "report.html"
+    references = [[line] for line in texts["reference"]]
+    path.write_text(page(of_outputs(systems, references, ["bleu:tokenize=none"], tokenized=True, samples=100)), "utf-8")
+    opened = Opened(browser, path, width=360)
+    opened.page.locator("#ngrams").scroll_into_view_if_needed()
+    opened.page.wait_for_selector("#ngrams tbody tr")
+    assert opened.page.evaluate("document.documentElement.scrollWidth") == 360
+    assert not opened.errors
+
+
 def test_many_findings_unfold(texts: dict[str, Any]) -> None:
     old, new = texts["systems"].values()
     systems = {"old": old} | {f"new {n}": new for n in range(12)}

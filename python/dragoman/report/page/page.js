@@ -167,7 +167,7 @@ function compare() {
   const hard = difficulty(t), sorted = rows.map((i) => hard[i]).sort((p, q) => p - q), at = (q) => sorted[Math.floor(q * sorted.length)];
   bars("p-difficulty", names, buckets(t, [a, b], rows, (i) => hard[i], [-1, at(0.25), at(0.5), at(0.75)], ["hardest", "hard", "easy", "easiest"]), "sentences");
   const [ahead, behind] = ngrams(t, a, b, rows);
-  const list = (title, found) => el("div", {}, el("h4", {}, title), el("table", {}, el("thead", {}, el("tr", {}, ...["words", ...names].map((n) => el("th", {}, n)))), el("tbody", {}, ...found.map((g) => el("tr", {}, el("td", { class: "name" }, g[0]), el("td", {}, g[1].toFixed(1)), el("td", {}, g[2].toFixed(1)))))));
+  const list = (title, found) => el("div", { class: "scroll" }, el("h4", {}, title), el("table", {}, el("thead", {}, el("tr", {}, ...["words", ...names].map((n) => el("th", {}, n)))), el("tbody", {}, ...found.map((g) => el("tr", {}, el("td", { class: "name" }, g[0]), el("td", {}, g[1].toFixed(1)), el("td", {}, g[2].toFixed(1)))))));
   $("ngrams").replaceChildren(list(`${names[0]} ahead`, ahead), list(`${names[1]} ahead`, behind));
 }
 function difficulty(t) {
