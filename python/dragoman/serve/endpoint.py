@@ -21,7 +21,7 @@ from dragoman.serve.queue import Full, Lost, Refused
 from dragoman.serve.safety import FAULT, Outside, address_of, log_fault
 from dragoman.serve.service import Gone, Service, TooLong
 
-__all__ = ["Bad", "Handler", "Key", "answer", "body", "charge", "endpoint", "fields", "lets_in_by_body"]
+__all__ = ["Bad", "Handler", "Key", "answer", "body", "charge", "endpoint", "fields", "is_json", "lets_in_by_body"]
 
 Handler = Callable[[Service, Request], Awaitable[Response]]
 T = TypeVar("T")
@@ -169,16 +169,24 @@ async def body(request: Request, kind: type[T]) -> T:
         raise Bad("Invalid JSON: too many objects inside each other") from None
 
 
+def _kind(request: Request) -> str:
+    return request.headers.get("content-type", "").partition(";")[0].strip().lower()
+
+
+def is_json(request: Request) -> bool:
+    """Whether the body says that it is JSON."""
+    return _kind(request) == "application/json"
+
+
 async def fields(request: Request) -> dict[str, Any]:
     """The parameters of a request as LibreTranslate takes them: a JSON object, a form, or the query."""
-    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if kind == "application/json":
+    if is_json(request):
         given = await body(request, Any)
         if not isinstance(given, dict):
             raise Bad("Invalid JSON format")
         return given
     found: dict[str, Any] = _parsed(request.url.query)
-    if kind == "multipart/form-data":
+    if _kind(request) == "multipart/form-data":
         try:
             async with aclosing(request.stream()) as stream:
                 form = await _Form(request.headers, stream, max_fields=_MOST_FIELDS).parse()

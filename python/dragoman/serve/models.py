@@ -7,10 +7,12 @@ from collections.abc import Mapping
 from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass, field
+from operator import eq
 from pathlib import Path
 from typing import Any
 from weakref import WeakValueDictionary, finalize
 
+from dragoman._core import language_fits
 from dragoman.errors import InputError, OptionError
 from dragoman.model import MANIFEST, Model
 from dragoman.options import closest
@@ -153,12 +155,20 @@ class Models:
             raise NoModel(f"there is no model `{name[:100]}`; {closest(name[:100], self._entries)}")
         return entry
 
-    def find(self, source: str, target: str) -> Version:
-        """The loaded model of a pair of languages, the first that was named."""
+    def meant(self, source: str, target: str) -> Version | None:
+        """The loaded model that somebody means by two languages, the first that was named: `DE` and `deu` are `de`."""
         pairs = self.loaded()
-        for version in pairs:
-            if (version.source, version.target) == (source, target):
-                return version
+        for same in (eq, language_fits):
+            for version in pairs:
+                if same(source, version.source) and same(target, version.target):
+                    return version
+        return None
+
+    def find(self, source: str, target: str) -> Version:
+        """The same; that there is none is an error."""
+        version, pairs = self.meant(source, target), self.loaded()
+        if version is not None:
+            return version
         known = ", ".join(dict.fromkeys(f"{v.source}-{v.target}" for v in pairs)) or "none"
         raise NoModel(f"no model translates {source[:40]} to {target[:40]}; loaded: {known}")
 

@@ -17,6 +17,7 @@ import msgspec
 from starlette.requests import Request
 from starlette.types import Receive
 
+from dragoman._core import language_fits
 from dragoman.document import Document, spaced
 from dragoman.errors import OptionError
 from dragoman.serve.frames import Found, Recipe
@@ -302,7 +303,7 @@ class Service:
         """Which model knows the most of a text's words, as percentages: the best first."""
         versions: dict[str, Version] = {}
         for version in self.models.loaded():
-            if not target or version.target == target:
+            if not target or language_fits(target, version.target):
                 versions.setdefault(version.source, version)
         line = " ".join(text[:_DETECTED].split())
         shares = []

@@ -224,8 +224,8 @@ async function upload() {
   $("download").hidden = true;
   try {
     const { translatedFileUrl } = await api.translateFile(file, model().source, model().target);
-    const place = new URL(translatedFileUrl);
-    const link = Object.assign(document.createElement("a"), { href: place.pathname, textContent: `Translation of ${file.name}` });
+    const href = `download_file/${translatedFileUrl.split("/").pop()}`;  // from where this page came, by whatever way
+    const link = Object.assign(document.createElement("a"), { href, textContent: `Translation of ${file.name}` });
     link.download = "";
     $("download").replaceChildren(link);
     $("download").hidden = false;
@@ -245,7 +245,6 @@ function theme(value) {
   if (value) document.documentElement.dataset.theme = value;
   const dark = value === "dark" || (!value && matchMedia("(prefers-color-scheme: dark)").matches);
   $("theme").setAttribute("aria-pressed", String(dark));
-  $("theme").textContent = dark ? "Light" : "Dark";
 }
 
 async function start() {
