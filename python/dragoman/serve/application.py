@@ -16,7 +16,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from dragoman.errors import OptionError
+from dragoman.errors import InputError, OptionError
 from dragoman.options import made
 from dragoman.serve import api_v1, libretranslate
 from dragoman.serve.decoders import Decoder, Local, Process
@@ -176,9 +176,25 @@ def service_of(
             if version.folder:
                 opened[version.name] = load(version.folder, trust=trust, threads=1)
         decoders.append(Local(opened, threads))
-    if options.suggestions:
-        Path(options.suggestions).mkdir(parents=True, exist_ok=True)
-    return Service(catalogue, Queue(decoders, most=options.queue), options, keys or Keys())
+    _check_places(options)
+    service = Service(catalogue, Queue(decoders, most=options.queue), options, keys or Keys())
+    for entry in catalogue.entries.values():
+        service.splitter(entry.source)  # what is wrong with it is said at the start, not to the first caller
+    return service
+
+
+def _check_places(options: Options) -> None:
+    """Makes what is written to while the server runs."""
+    try:
+        if options.suggestions:
+            Path(options.suggestions).mkdir(parents=True, exist_ok=True)
+        if options.log_text:
+            Path(options.log_text).open("a", encoding="utf-8").close()
+    except OSError as error:
+        why = f"{error.filename}: {error.strerror}"
+        raise InputError(
+            f"{why}; suggestions and log_text need a place that can be written to", error.filename
+        ) from None
 
 
 def app(

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol
 
-from dragoman.errors import InputError
+from dragoman.errors import InputError, OptionError
 from dragoman.serve.markup import Aligned, read_pages
 from dragoman.serve.models import Version
 from dragoman.serve.scanner import plain
@@ -167,10 +167,12 @@ class _Word:
     """Paragraphs and cells of tables; bold and the like go where their words go."""
 
     def __init__(self, content: bytes) -> None:
-        import docx  # noqa: PLC0415  an extra
-        from docx.oxml.ns import qn  # noqa: PLC0415
-        from docx.text.run import Run  # noqa: PLC0415
-
+        try:
+            import docx  # noqa: PLC0415  an extra
+            from docx.oxml.ns import qn  # noqa: PLC0415
+            from docx.text.run import Run  # noqa: PLC0415
+        except ModuleNotFoundError:
+            raise OptionError("Word documents need python-docx: pip install 'dragoman[serve]'") from None
         with _damaged_documents_are_told():
             self._document = docx.Document(io.BytesIO(content))
             # Not by tables, rows and cells: a cell may say that it is a thousand million columns wide.

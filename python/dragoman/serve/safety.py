@@ -138,7 +138,8 @@ def read_keys(path: str) -> Keys:
     try:
         lines = Path(path).read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: {getattr(error, 'strerror', None) or error}", path) from None
+        why = getattr(error, "strerror", None) or error
+        raise InputError(f"{path}: {why}; expected a file with a key a line", path) from None
     for number, line in enumerate(lines, start=1):
         words = line.partition("#")[0].split()
         if not words:
@@ -149,7 +150,7 @@ def read_keys(path: str) -> Keys:
             raise InputError(f"{path}:{number}: a key has at least {_LEAST_KEY} characters", path, number)
         (admins if words[1:] else users).add(words[0])
     if not users and not admins:
-        raise InputError(f"{path}: it has no keys", path)
+        raise InputError(f"{path}: expected a key a line, found none", path)
     return Keys(frozenset(users), frozenset(admins))
 
 
