@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
@@ -109,16 +110,14 @@ def build(service: Service, *, hosts: Iterable[str] = (), page: bool = True) -> 
 
     @asynccontextmanager
     async def live(_: Starlette) -> AsyncIterator[None]:
-        for decoder in service.queue.decoders:
-            await decoder.start()
+        await asyncio.gather(*(decoder.start() for decoder in service.queue.decoders))
         await service.models.begin()
         try:
             yield
         finally:
             service.closing = True
             await service.queue.idle(service.options.deadline)
-            for decoder in service.queue.decoders:
-                await decoder.close()
+            await asyncio.gather(*(decoder.close() for decoder in service.queue.decoders))
 
     async def told(_: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
@@ -139,6 +138,7 @@ def build(service: Service, *, hosts: Iterable[str] = (), page: bool = True) -> 
         hosts=[h.lower() for h in hosts],
         cors=options.cors,
         seconds=options.body_deadline,
+        metrics=service.metrics,
     )
     made = Starlette(routes=routes, middleware=[guard], lifespan=live, exception_handlers={HTTPException: told})
     made.state.service = service

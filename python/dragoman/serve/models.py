@@ -234,10 +234,13 @@ class Models:
     async def _apply(self, change: Apply) -> dict[str, Any]:
         """Changes all decoders; what the model is then. The first one to refuse stops it, and nothing has changed."""
         about: dict[str, Any] = {}
-        for decoder in self._decoders:
-            done: Applied = await decoder.apply(copy(change))
-            if done.error is not None:
-                self._drop(change.model, change.revision)
-                raise OptionError(done.error)
-            about = done.about or about
-        return about
+        while True:
+            starts = [decoder.starts for decoder in self._decoders]
+            for decoder in self._decoders:
+                done: Applied = await decoder.apply(copy(change))
+                if done.error is not None:
+                    self._drop(change.model, change.revision)
+                    raise OptionError(done.error)
+                about = done.about or about
+            if starts == [decoder.starts for decoder in self._decoders]:  # else who began anew knows nothing of it
+                return about

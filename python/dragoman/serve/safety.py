@@ -22,6 +22,7 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from dragoman.errors import InputError
+from dragoman.serve.metrics import Metrics
 
 __all__ = [
     "FAULT",
@@ -233,9 +234,18 @@ class Guard:
     """The outermost layer: hosts and origins that are let in, sizes of bodies, headers of answers."""
 
     def __init__(
-        self, app: ASGIApp, *, room: Room, most: int, hosts: Sequence[str], cors: str = "", seconds: float = 30.0
+        self,
+        app: ASGIApp,
+        *,
+        room: Room,
+        most: int,
+        hosts: Sequence[str],
+        cors: str = "",
+        seconds: float = 30.0,
+        metrics: Metrics | None = None,
     ) -> None:
         self._app, self._most, self._cors, self._seconds = app, most, cors, seconds
+        self._metrics = metrics or Metrics()
         self._hosts = frozenset(hosts)
         """Names that a browser may call this server by: against pages that give themselves its address."""
         self._room = room
@@ -258,7 +268,7 @@ class Guard:
 
     async def _run(self, scope: Scope, body: _Body, answer: Send, hold: Hold) -> None:
         """Has the request answered; what goes wrong on the way is told, if the answer has not begun."""
-        length = Headers(scope=scope).get("content-length", "0")
+        length, came = Headers(scope=scope).get("content-length", "0"), time.monotonic()
         begun = False
 
         async def watched(message: Message) -> None:
@@ -274,6 +284,7 @@ class Guard:
         except (_Unread, ClientDisconnect):
             return
         except Outside as error:
+            self._metrics.count("refused", error.status, time.monotonic() - came)
             if begun:
                 return  # the server cuts the connection: what was sent is not whole
             if isinstance(error, TooLarge):

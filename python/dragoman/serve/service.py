@@ -337,7 +337,7 @@ class Service:
     def gauges(self) -> list[tuple[str, str, str, float]]:
         """What `/metrics` shows besides requests."""
         queue = self.queue
-        starts = sum(getattr(decoder, "starts", 1) - 1 for decoder in queue.decoders)
+        starts = sum(decoder.starts - 1 for decoder in queue.decoders)
         return [
             ("dragoman_requests_waiting", "gauge", "Requests under way.", queue.works),
             ("dragoman_wait_seconds", "gauge", "Estimated wait of a request that comes now.", queue.wait),
