@@ -452,6 +452,9 @@ def _many_leave(server: Server, count: int) -> None:
     for thread in threads:
         thread.join()
     server.calm()
+    left = -1
+    while left != (left := _files(server)):  # connections that are cut are closed when their turn comes
+        time.sleep(0.5)
 
 
 def _files(server: Server) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
@@ -110,14 +109,11 @@ def build(service: Service, *, hosts: Iterable[str] = (), page: bool = True) -> 
 
     @asynccontextmanager
     async def live(_: Starlette) -> AsyncIterator[None]:
-        await asyncio.gather(*(decoder.start() for decoder in service.queue.decoders))
-        await service.models.begin()
+        await service.begin()
         try:
             yield
         finally:
-            service.closing = True
-            await service.queue.idle(service.options.deadline)
-            await asyncio.gather(*(decoder.close() for decoder in service.queue.decoders))
+            await service.end()
 
     async def told(_: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)

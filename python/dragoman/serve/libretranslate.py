@@ -10,13 +10,12 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from starlette.datastructures import UploadFile
 from starlette.requests import Request
 from starlette.responses import Response
 
 from dragoman._core import language_fits
 from dragoman.serve import files
-from dragoman.serve.endpoint import Bad, answer, fields, is_json, lets_in_by_body
+from dragoman.serve.endpoint import Bad, Upload, answer, fields, is_json, lets_in_by_body
 from dragoman.serve.languages import name_of
 from dragoman.serve.models import Version
 from dragoman.serve.service import Caller, Service, Translated, recipe_of
@@ -234,19 +233,18 @@ class Downloads:
         given = await fields(request)
         lets_in_by_body(service, request, given.get("api_key"))
         upload = given.get("file")
-        if not isinstance(upload, UploadFile):
+        if not isinstance(upload, Upload):
             raise Bad("Invalid request: missing file parameter")
         source, target = _needed(given, "source"), _needed(given, "target")
-        name = Path(upload.filename or "").name
+        name = Path(upload.name).name
         if not name:
             raise Bad("Invalid request: empty file")
         ending = Path(name).suffix.lower()
         if ending not in files.ENDINGS:
             raise Bad("Invalid request: file format not supported")
-        content = await upload.read()
         caller = service.caller(request)
-        service.fits(await service.aside(caller.seconds, files.weight, ending, content), caller)
-        opened = await service.aside(caller.seconds, files.read, ending, content)
+        service.fits(await service.aside(caller.seconds, files.weight, ending, upload.content), caller)
+        opened = await service.aside(caller.seconds, files.read, ending, upload.content)
         version, _ = await _version(service, caller, source, target, opened.texts)
         made = await opened.translated(service, version, caller)
         stem = f"{Path(name).stem[:80]}_{version.target}{ending}"

@@ -105,6 +105,26 @@ class Service:
         self.guesses = Rates(_GUESSES)
         self._thread = ThreadPoolExecutor(1, "dragoman-aside")
         self._splitters: dict[str, Splitter] = {}
+        self._began: asyncio.Future[None] | None = None
+
+    async def begin(self) -> None:
+        """Starts decoders and models, once.
+
+        With the server; or with the first request, where another application has this one inside and tells it nothing.
+        """
+        if self._began is None:
+            self._began = asyncio.ensure_future(self._begin())
+        await asyncio.shield(self._began)
+
+    async def _begin(self) -> None:
+        await asyncio.gather(*(decoder.start() for decoder in self.queue.decoders))
+        await self.models.begin()
+
+    async def end(self) -> None:
+        """Ends them when what is under way is done, or its time is over."""
+        self.closing = True
+        await self.queue.idle(self.options.deadline)
+        await asyncio.gather(*(decoder.close() for decoder in self.queue.decoders))
 
     def splitter(self, language: str) -> Splitter:
         """What finds sentences of a language."""
