@@ -345,7 +345,7 @@ def test_errors_are_told(page: Page, tmp_path: Path) -> None:
     path = tmp_path / "in.srt"
     path.write_bytes(b"\xff\xfe no text")
     page.set_input_files("#file", path)
-    expect(page.locator("#error")).to_contain_text("UTF-8")
+    expect(page.locator("#error")).to_have_text("in.srt: expected a file of UTF-8 text")
     shot(page, "error")
     page.route("**/v1/translate", lambda route: route.fulfill(status=503, json={"error": "try again later"}))
     page.fill("#source", "der Hund")

@@ -102,6 +102,15 @@ def test_long_texts_come_line_by_line(server: Server) -> None:
     assert "".join(line["before"] + line["text"] for line in lines[:-1]) == whole
 
 
+def test_the_first_model_that_fits(server: Server) -> None:
+    for asked in ({}, {"source": "de"}, {"target": "en"}, {"source": "deu", "target": "EN"}, {"source": "auto"}):
+        status, found = server.call("/v1/translate", {"text": GERMAN, **asked})
+        assert (status, found["model"]) == (200, "phrase"), asked
+    for asked, wanted in (({"source": "fr"}, "from fr"), ({"source": "de", "target": "fr"}, "de to fr")):
+        status, found = server.call("/v1/translate", {"text": GERMAN, **asked})
+        assert (status, found["error"]) == (400, f"no model translates {wanted}; loaded: de-en")
+
+
 def test_batches(server: Server) -> None:
     _, found = server.call("/v1/translate", {"text": [GERMAN, "", " \n "], "model": "hiero"})
     assert [one["text"] for one in found["translations"]] == ["The dog sees the stone.", "", " \n "]

@@ -156,11 +156,15 @@ class Models:
         return entry
 
     def meant(self, source: str, target: str) -> Version | None:
-        """The loaded model that somebody means by two languages, the first that was named: `DE` and `deu` are `de`."""
+        """The loaded model that somebody means by two languages, the first that was named.
+
+        `DE` and `deu` are `de`, if nothing else is; without a language any will do.
+        """
         pairs = self.loaded()
         for same in (eq, language_fits):
             for version in pairs:
-                if same(source, version.source) and same(target, version.target):
+                asked = ((source, version.source), (target, version.target))
+                if all(not code or same(code, found) for code, found in asked):
                     return version
         return None
 
@@ -170,7 +174,8 @@ class Models:
         if version is not None:
             return version
         known = ", ".join(dict.fromkeys(f"{v.source}-{v.target}" for v in pairs)) or "none"
-        raise NoModel(f"no model translates {source[:40]} to {target[:40]}; loaded: {known}")
+        wanted = f"{source[:40]} to {target[:40]}" if target else f"from {source[:40]}" if source else "anything"
+        raise NoModel(f"no model translates {wanted}; loaded: {known}")
 
     def now(self, name: str) -> Version:
         """The version of a model that requests have which come now."""

@@ -336,10 +336,7 @@ class Service:
         """The model that somebody means, as it is now."""
         if model:
             return self.models.now(model)
-        loaded = self.models.loaded()
-        if not source and not target and loaded:
-            return loaded[0]
-        if source in {"", "auto"}:
+        if source == "auto" or (target and not source):
             known = await self.detect(" ".join(texts)[:_DETECTED], caller, target)
             if not known:
                 raise NoModel(f"no model translates to {target[:40]}")

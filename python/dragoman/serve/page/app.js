@@ -238,7 +238,10 @@ async function upload() {
     $("download").replaceChildren(link);
     $("download").hidden = false;
     $("status").textContent = "The file is ready.";
-  } catch (error) { fail(error); }
+  } catch (error) {
+    error.message = `${file.name}: ${error.message}`;
+    fail(error);
+  }
   $("file").value = "";
 }
 
