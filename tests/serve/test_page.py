@@ -467,9 +467,18 @@ def test_a_page_that_needs_a_key(browser: Browser, models: Path, tmp_path: Path)
         for page in _page(browser, own):
             expect(page.locator("#key")).to_be_visible()
             assert serious(page) == []
+            page.fill("#key", "wrong-key-1")
+            page.locator("#key").press("Enter")
+            expect(page.locator("#keybox #error")).to_have_text("Invalid API key")
+            shot(page, "key")
             page.fill("#key", "secret-key-1")
             page.locator("#key").press("Enter")
             write(page)
             expect(page.locator("#target")).to_contain_text("The dog sees the stone.")
+            expect(page.locator("#error")).to_be_hidden()
+            page.route("**/v1/translate", lambda route: route.fulfill(status=503, json={"error": "try again later"}))
+            page.fill("#source", "der Hund")
+            expect(page.locator("#target ~ #error")).to_have_text("try again later")
+            page.expected = 2  # type: ignore[attr-defined]  # Chromium notes both answers on its console
     finally:
         assert own.stop() == 0

@@ -17,7 +17,11 @@ function model() { return state.models.find((one) => one.name === $("model").val
 
 function fail(error) {
   if (error.name === "AbortError") return;
-  if (error.status === 401 || error.status === 403) { $("keybox").hidden = false; $("key").focus(); }
+  if (error.status === 401 || error.status === 403) {
+    $("keybox").hidden = false;
+    $("keybox").append($("error"));
+    $("key").focus();
+  } else $("status").after($("error"));
   $("error").textContent = error.message;
   $("error").hidden = false;
   $("status").textContent = "";
@@ -266,6 +270,7 @@ async function start() {
   $("error").hidden = true;
   $("suggest-box").hidden = !settings.suggestions;
   $("model").replaceChildren(...state.models.map((one) => new Option(`${one.source} → ${one.target} (${one.name})`, one.name)));
+  $("models").hidden = !model();
   if (!model()) throw new api.Failed("no model is loaded on this server", 0);
   languages();
   if ($("source").value) translate();
