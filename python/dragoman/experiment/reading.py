@@ -15,6 +15,7 @@ from dragoman.decoder import Search
 from dragoman.errors import DragomanError, InputError
 from dragoman.experiment.cutting import Part
 from dragoman.experiment.plan import Choose, Compare, Data, Free, Lists, Plan, System, Train, Tune
+from dragoman.experiment.steps import OF_DATA, TARGET_TEXTS
 from dragoman.features import parse
 from dragoman.options import closest, flat, made
 from dragoman.training import Options as TrainOptions
@@ -127,6 +128,10 @@ class _Reader:
             options = {k: v for k, v in base.items() if k != "data"} | options
             table = {"data": base.get("data")} | dict(table)
         self._only(where, options, _TRAIN)
+        for key in TARGET_TEXTS:
+            if key in options:
+                texts = self._names((*where, key), options[key])
+                options[key] = [one if one in data else self._file((*where, key), one) for one in texts]
         self._checked(where, lambda: made(TrainOptions, _declared(options)))
         texts = self._names((*where, "data"), table.get("data", ()))
         if not texts:
@@ -293,6 +298,9 @@ class _Reader:
             if any(n == name or n.startswith(f"{name}:") for n in one.among):
                 told = f"compare `{one.name}`, or give `{name}` test = true"
                 return self.fail(where, f"only the best of `{one.name}` is tested, not each `{name}`: {told}")
+        first = next((n for n in plan.tested if n.startswith(f"{name}:")), None)
+        if first:
+            return self.fail(where, f"`{name}` is a grid: name one of its settings, such as `{first}`, or [choose] one")
         return self.fail(where, f"no system `{name}`; {closest(name, plan.tested)}")
 
     def _seconds(self) -> dict[str, float]:
@@ -398,11 +406,21 @@ class _Links:
         for system in plan.systems.values():
             self._model(("system", system.name, "model"), system.model)
         for free in plan.free.values():
-            for name in free.needs:
-                if name not in self._steps():
-                    where = ("step", free.name, "needs")
-                    raise self.reader.fail(where, f"no step `{name}`; {closest(name, self._steps())}")
+            self._free(free)
         self._no_cycle()
+
+    def _free(self, free: Free) -> None:
+        where = ("step", free.name, "needs")
+        for name in free.needs:
+            if name.startswith(OF_DATA):
+                self._data(where, name.removeprefix(OF_DATA))
+            elif name not in self._steps():
+                raise self.reader.fail(where, f"no step `{name}`; {closest(name, self._steps())}")
+        known = [*self._steps(), *(f"{OF_DATA}{name}" for name in self.plan.data)]
+        for used in re.findall(r"\{([^{}]+)\}", free.run):
+            owners = [name for name in known if f"{used}.".startswith(f"{name}.")]
+            if owners and not set(owners) & set(free.needs):
+                raise self.reader.fail(where, f"`{{{used}}}` is in `run`: `needs` must have `{max(owners, key=len)}`")
 
     def _steps(self) -> set[str]:
         plan = self.plan
@@ -449,7 +467,7 @@ class _Links:
         for choice in plan.choices.values():
             needs[choice.name] = set(choice.among)
         for free in plan.free.values():
-            needs[free.name] = set(free.needs)
+            needs[free.name] = {name for name in free.needs if name in needs}
         texts = {f"data {d.name}": {f"data {other}" for other in d.without} for d in plan.data.values()}
         for kind, graph in (("", needs), ("data", texts)):
             way = _cycle(graph)

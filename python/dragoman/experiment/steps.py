@@ -59,6 +59,10 @@ class Made:
 
 
 Argument = str | File | Own | Made
+TARGET_TEXTS = ("lm_text", "lm_mix")
+"""Options of training that name target text: files, or data sets, whose references it is."""
+OF_DATA = "data."
+"""How `needs` names a data set."""
 _THREADED = {"tune", "translate", "lists", "details"}
 
 
@@ -82,6 +86,8 @@ class Step:
     """Whether the arguments are a command of the user's, and not one of ours."""
     extra: Sequence[File | Made] = ()
     """What it depends on besides its arguments."""
+    texts: Mapping[str, Sequence[File | Made]] = field(default_factory=dict)
+    """How a command of the user's names files: data.NAME.src, data.NAME.refs."""
 
     @property
     def needs(self) -> list[str]:
@@ -184,9 +190,10 @@ def command_of(step: Step, steps: Mapping[str, Step], threads: int | None = None
 
     words = [word(argument) for argument in step.arguments]
     if step.free:
-        inner = {name: str(steps[name].folder) for name in step.needs}
-        fill = {"out": str(step.folder), **{_short(steps[n]): folder for n, folder in inner.items()}}
-        return [_filled(w, fill) for w in shlex.split(str(step.arguments[0]))]
+        fill = {"out": [str(step.folder)]}
+        fill |= {_short(steps[name]): [str(steps[name].folder)] for name in step.needs}
+        fill |= {name: [word(one) for one in several] for name, several in step.texts.items()}
+        return [filled for one in shlex.split(str(step.arguments[0])) for filled in _filled(one, fill)]
     if threads is not None and step.kind in _THREADED:
         words += ["--threads", str(threads)]
     return ["dragoman", *words]
@@ -200,14 +207,17 @@ def runnable(words: Sequence[str]) -> list[str]:
 
 
 def _short(step: Step) -> str:
-    """How a command of the user's names the folder of a step: {dense.run0}."""
+    """How a command of the user's names the folder of a step: {dense.run0}, {dense.run0.test}."""
     return step.id.partition(" ")[2].replace(" ", ".")
 
 
-def _filled(word: str, fill: Mapping[str, str]) -> str:
-    for name, value in fill.items():
-        word = word.replace("{" + name + "}", value)
-    return word
+def _filled(word: str, fill: Mapping[str, Sequence[str]]) -> Sequence[str]:
+    """A word with names replaced; one that is a name becomes as many words as that stands for."""
+    if word[:1] + word[-1:] == "{}" and word[1:-1] in fill:
+        return fill[word[1:-1]]
+    for name, values in fill.items():
+        word = word.replace("{" + name + "}", ",".join(values))
+    return [word]
 
 
 @dataclass(frozen=True)
@@ -254,7 +264,7 @@ class _Builder:
         self.found.setdefault(step.id, step)
         return step.id
 
-    def texts(self, data: Data) -> list[Argument]:
+    def texts(self, data: Data) -> list[File | Made]:
         """The source and the references of a data set; a part of one is cut out first."""
         if data.part.whole and not data.without:
             return [File(data.src), *map(File, data.refs)]
@@ -268,7 +278,7 @@ class _Builder:
         step = self._add(Step(f"cut {data.name}", "cut", "cut", [*options, "--out", Own()]))
         return [Made(step, str(number)) for number in range(1 + len(data.refs))]
 
-    def _joined(self, names: Sequence[str]) -> list[Argument]:
+    def _joined(self, names: Sequence[str]) -> list[File | Made]:
         """The source and the references of data sets, one after the other."""
         found = [self.texts(self.plan.data[name]) for name in names]
         if len(found) == 1:
@@ -288,8 +298,13 @@ class _Builder:
                 sides[1].append(target)
         words: list[Argument] = ["train", "--src", *sides[0], "--tgt", *sides[1]]
         words += self.tokenized if "tokenized" not in train.options else []
-        words += _options(train.options)
+        words += _options(train.options, self._texts_in(train.options))
         return self._add(Step(f"train {name}", "train", f"train {name}", [*words, "--out", Own("model")]))
+
+    def _texts_in(self, options: Mapping[str, Any]) -> dict[str, list[File | Made]]:
+        """The references of data sets that options of training name, for the language model."""
+        named = [name for key in TARGET_TEXTS for name in options.get(key, ()) if name in self.plan.data]
+        return {name: self.texts(self.plan.data[name])[1:] for name in named}
 
     def _model(self, name: str) -> Made:
         """A trained model, or that of the first run of a tuning."""
@@ -381,11 +396,22 @@ class _Builder:
         return self._add(Step(label, "translate", f"translate {data}", words, system=name, run=run, test=test))
 
     def _free(self, free: Free) -> str:
-        made: list[Made] = []
+        made: list[File | Made] = []
+        texts: dict[str, list[File | Made]] = {}
         for name in free.needs:
-            made += self._of_name(name)
-        extra: list[File | Made] = [*map(File, free.inputs), *made]
-        step = Step(f"step {free.name}", "free", f"step {free.name}", [free.run], free=True, extra=extra)
+            if name.startswith(OF_DATA):
+                source, *refs = self.texts(self.plan.data[name.removeprefix(OF_DATA)])
+                texts |= {f"{name}.src": [source], f"{name}.refs": refs}
+            else:
+                made += self._of_name(name)
+        # Translations of tests are steps of their own: the command waits for those that it names.
+        tested = [step for step in self.found.values() if step.test and step.system in free.needs]
+        made += [Made(step.id) for step in tested if "{" + _short(step) + "}" in free.run]
+        made += [one for several in texts.values() for one in several]
+        step = Step(
+            f"step {free.name}", "free", f"step {free.name}", [free.run], free=True,
+            extra=[*map(File, free.inputs), *made], texts=texts,
+        )  # fmt: skip
         return self._add(step)
 
     def _of_name(self, name: str) -> list[Made]:
@@ -409,12 +435,14 @@ def weights_in(lists: str) -> str:
     return "weights.toml" if lists else "model/weights.toml"
 
 
-def _options(options: Mapping[str, Any]) -> list[Argument]:
-    """Options as a command line has them."""
+def _options(options: Mapping[str, Any], texts: Mapping[str, Sequence[File | Made]] | None = None) -> list[Argument]:
+    """Options as a command line has them; `texts` are what names of data sets stand for."""
     words: list[Argument] = []
     for name, value in options.items():
         flag = "--" + name.replace("_", "-")
-        if isinstance(value, bool):
+        if texts and name in TARGET_TEXTS:
+            words += [flag, *(one for text in value for one in texts.get(text, [text]))]
+        elif isinstance(value, bool):
             words.append(flag if value else f"--no-{flag[2:]}")
         elif isinstance(value, (list, tuple)):
             words += [flag, *map(str, value)] if value else [flag, "none"]
