@@ -68,7 +68,7 @@ class Boosting(Seeded):
     leaves: int = option(6, help="Leaves of a tree, at most.", min=2)
     depth: int = option(4, help="Questions from the root of a tree to a leaf, at most.", min=1, max=100)
     least: int = option(20, help="Rules with different attributes in each leaf, at least.", min=1)
-    shrinkage: float = option(0.1, help="How much of its best step each tree gets.", above=0, max=1)
+    shrinkage: float = option(0.03, help="How much of its best step each tree gets.", above=0, max=1)
     held_out: float = option(
         0.2, help="Share of the lines that no tree is fitted to: their loss is measured. 0: none.", min=0, below=1
     )
@@ -176,7 +176,8 @@ class Pairs:
         at, by = self.margins(scores), self.margins(change)
 
         def falls(step: float) -> bool:
-            return float(by @ _sigmoid(-(at + step * by))) > 0
+            # No product of BLAS: its threads would decide the last bits, and wait for each other.
+            return float((by * _sigmoid(-(at + step * by))).sum()) > 0
 
         if not falls(0.0):
             return 0.0
@@ -298,7 +299,7 @@ class _Run:
     def kept(self) -> list[Tree]:
         """The trees that go into the file."""
         if not self.trees:
-            raise InputError("no tree lowers the loss: the lists are too few, or their rules too much alike")
+            raise InputError("no tree lowers the loss: all pairs are ranked right already, or rules are too much alike")
         if self.o.keep == "all" or not self.held_out:
             return self.trees
         return self.trees[: max(int(np.argmin(self.held_out)), 1)]
