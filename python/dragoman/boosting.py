@@ -67,7 +67,7 @@ class Boosting(Seeded):
     trees: int = option(230, help="Trees, at most; each is a feature. Galley et al. (2013) have about 230.", min=1)
     leaves: int = option(6, help="Leaves of a tree, at most.", min=2)
     depth: int = option(4, help="Questions from the root of a tree to a leaf, at most.", min=1, max=100)
-    least: int = option(20, help="Rules with different attributes in each leaf, at least.", min=1)
+    least_rules: int = option(20, help="Rules with different attributes in each leaf, at least.", min=1)
     shrinkage: float = option(0.03, help="How much of its best step each tree gets.", above=0, max=1)
     held_out: float = option(
         0.2, help="Share of the lines that no tree is fitted to: their loss is measured. 0: none.", min=0, below=1
@@ -76,10 +76,10 @@ class Boosting(Seeded):
         "best", help="Trees to keep: up to the one after which the held-out loss is lowest, or all of them."
     )
     nbest_size: int = option(100, help="Candidates of each line.", min=2)
-    pairs: int = option(50, help="Pairs of candidates of each line: of those drawn, the ones that differ most.", min=1)
-    draws: int = option(5000, help="Pairs that are drawn from each line's candidates.", min=1)
-    threshold: float = option(0.05, help="Smallest difference of a pair by the metric (0..1).", min=0)
-    frequent: int = option(
+    drawn_pairs: int = option(5000, help="Pairs that are drawn from each line's candidates.", min=1)
+    kept_pairs: int = option(50, help="Pairs of each line that are kept: those that differ most.", min=1)
+    least_difference: float = option(0.05, help="Pairs that differ less by the metric (0..1) are not drawn.", min=0)
+    frequent_words: int = option(
         100, help="Most frequent words of each side of the text, which attributes tell from others.", min=0
     )
 
@@ -225,8 +225,8 @@ def boost(
         "made": {"version": VERSION, "model": opened.signature, "metric": metric.signature(), **asdict(o)},
         "attributes": names,
         "frequent": {
-            "source": _frequent(src, o.frequent),
-            "target": _frequent((text for texts in refs for text in texts), o.frequent),
+            "source": _frequent(src, o.frequent_words),
+            "target": _frequent((text for texts in refs for text in texts), o.frequent_words),
         },
     }  # fmt: skip
     found = _lists(opened, head, src, o.nbest_size, trust, progress)
@@ -311,7 +311,10 @@ def _regressor(o: Boosting, number: int = 0) -> Any:
     except ImportError:
         raise OptionError("inducing trees needs scikit-learn: pip install 'dragoman[boost]'") from None
     return trees.DecisionTreeRegressor(
-        max_leaf_nodes=o.leaves, max_depth=o.depth, min_samples_leaf=o.least, random_state=(o.seed + number) % 2**32
+        max_leaf_nodes=o.leaves,
+        max_depth=o.depth,
+        min_samples_leaf=o.least_rules,
+        random_state=(o.seed + number) % 2**32,
     )
 
 
@@ -384,10 +387,12 @@ def _pairs(pool: Pool, o: Boosting) -> tuple[Pairs, Pairs]:
     lists = CandidateLists(pool.candidates.starts, features.starts, features.columns, features.values, pool.width)
     gains = pool.sentence_gains(Pro().sentence_form(pool.metric))
     starts, better, worse = lists.sample_pairs(
-        gains, draws=o.draws, keep=o.pairs, threshold=o.threshold, seed=o.seed % 2**64, step=0
+        gains, draws=o.drawn_pairs, keep=o.kept_pairs, threshold=o.least_difference, seed=o.seed % 2**64, step=0
     )
     if not len(better):
-        raise InputError(f"no two candidates of a line differ by {o.threshold:g}: lower the threshold, or list more")
+        raise InputError(
+            f"no two candidates of a line differ by {o.least_difference:g}: lower least_difference, or list more"
+        )
     sentence = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
     held = set_apart(len(starts) - 1, o.held_out, o.seed)[1] if o.held_out else np.zeros(0, dtype=np.int64)
     apart = np.isin(sentence, held)

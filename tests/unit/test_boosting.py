@@ -67,7 +67,13 @@ def lines(path: Path) -> list[str]:
 
 def induced(root: Path, system: str, out: Path, **options: Any) -> boosting.Induced:
     refs = [[line] for line in lines(root / "dev.en")]
-    given = {"trees": 8, "least": 2, "threshold": 0.0, "keep": "all", "nbest_size": 40} | options
+    given: dict[str, Any] = {
+        "trees": 8,
+        "least_rules": 2,
+        "least_difference": 0.0,
+        "keep": "all",
+        "nbest_size": 40,
+    } | options
     return boost(root / system, lines(root / "dev.de"), refs, out, metric=METRIC, **given)
 
 
@@ -147,7 +153,7 @@ def test_values_are_those_of_plain_python_rule_by_rule(root: Path, tmp_path: Pat
     model = Model.open(root / system)
     decoder = Decoder(model, features=f"boosted:file={file}")
     table = Table(model.file(model.tables[0]))
-    seen: dict[str, set[float]] = {name: set() for name in names}
+    seen: dict[str, set[float]] = {}
     sources = [*lines(root / "dev.de"), "der unbekannte hund", "7 A3 . der"]
     for line in sources:
         explained = decoder.explain(line)
@@ -157,13 +163,13 @@ def test_values_are_those_of_plain_python_rule_by_rule(root: Path, tmp_path: Pat
             want = {f"boosted:{k}": value(tree, known) for k, tree in enumerate(trees, 1)} if known else {}
             assert got == want
             totals.update(want)
-            for name in seen if known else ():
-                seen[name].add(float(known[name]))
+            for name, number in (known or {}).items():
+                seen.setdefault(name, set()).add(float(number))
         row = decoder.nbest([line], 1).features.row(0)
         assert {name: number for name, number in row.items() if name.startswith("boosted:")} == pytest.approx(
             {name: number for name, number in totals.items() if number}, rel=1e-12
         )
-    constant = {name for name, values in seen.items() if len(values) < 2}
+    constant = {name for name in names if len(seen[name]) < 2}
     assert constant <= {"gaps", "crossings", "source-unlinked"}, "the text must show what differs"
 
 
@@ -200,7 +206,7 @@ def test_trees_of_scikit_learn_come_out_alike(tmp_path: Path) -> None:
 def test_attributes_in_names_are_those_of_the_rules(root: Path, tmp_path: Path) -> None:
     """What trees are fitted to is what they are asked for later."""
     out = tmp_path / "trees.json"
-    induced(root, "hiero", out, trees=30, frequent=2)
+    induced(root, "hiero", out, trees=30, frequent_words=2)
     file = json.loads(out.read_text(encoding="utf-8"))
     model = Model.open(root / "hiero")
     found = boosting._lists(model, file, lines(root / "dev.de"), 20, False, lambda *_: None)
@@ -269,7 +275,7 @@ def taught(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_each_tree_lowers_the_loss(taught: Path, tmp_path: Path) -> None:
     out, start = tmp_path / "trees.json", tmp_path / "start.toml"
     src, refs = lines(taught / "src"), [[text] for text in lines(taught / "refs")]
-    options: dict[str, Any] = {"trees": 25, "shrinkage": 0.2, "least": 2, "keep": "all"}
+    options: dict[str, Any] = {"trees": 25, "shrinkage": 0.2, "least_rules": 2, "keep": "all"}
     found = boost(taught / "model", src, refs, out, metric=METRIC, weights_out=start, **options)
     assert found.trees == 25
     assert found.lines == 48
@@ -313,10 +319,10 @@ def test_equal_seeds_give_equal_files(root: Path, tmp_path: Path) -> None:
 
 def test_what_cannot_be_induced(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     out = tmp_path / "trees.json"
-    with pytest.raises(InputError, match="lower the threshold"):
-        induced(root, "phrase", out, threshold=1.0)
+    with pytest.raises(InputError, match="lower least_difference"):
+        induced(root, "phrase", out, least_difference=1.0)
     with pytest.raises(InputError, match="no tree lowers the loss"):
-        induced(root, "phrase", out, least=10**6)
+        induced(root, "phrase", out, least_rules=10**6)
     with pytest.raises(InputError, match="references of 2 lines, found 1"):
         boost(root / "phrase", ["a", "b"], [["a"]], out, metric=METRIC)
     with pytest.raises(OptionError, match="trees must be a whole number of at least 1"):
@@ -390,8 +396,8 @@ def test_from_the_command_line_to_a_tuned_model(cli: Cli, taught: Path, tmp_path
     trees, start = tmp_path / "trees.json", tmp_path / "start.toml"
     dev = ["--model", taught / "model", "--src", taught / "src", "--refs", taught / "refs", "--metric", METRIC_SPEC]
     code, out, err = cli(
-        "features", "boost", *dev, "--out", trees, "--weights-out", start, "--trees", "12", "--least", "2", "--keep",
-        "all", "--shrinkage", "0.2",
+        "features", "boost", *dev, "--out", trees, "--weights-out", start, "--trees", "12", "--least-rules", "2",
+        "--keep", "all", "--shrinkage", "0.2",
     )  # fmt: skip
     assert code == 0, err
     table = out.splitlines()
@@ -424,7 +430,17 @@ def test_from_the_command_line_to_a_tuned_model(cli: Cli, taught: Path, tmp_path
 def test_figures_for_programs(cli: Cli, root: Path, tmp_path: Path) -> None:
     arguments = ["--src", root / "dev.de", "--refs", root / "dev.en", "--out", tmp_path / "t.json", "--json"]
     code, out, err = cli(
-        "features", "boost", "--model", root / "phrase", *arguments, "--trees", "3", "--least", "2", "--keep", "all"
+        "features",
+        "boost",
+        "--model",
+        root / "phrase",
+        *arguments,
+        "--trees",
+        "3",
+        "--least-rules",
+        "2",
+        "--keep",
+        "all",
     )
     assert code == 0, err
     told = json.loads(out)

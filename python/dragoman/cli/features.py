@@ -14,11 +14,12 @@ import click
 from dragoman import boosting, nbest, registry, tags
 from dragoman import weights as files
 from dragoman.analysis import Overlap, Usage, contrast, overlap, rivals, rules_with
-from dragoman.cli.arguments import Command, as_json
-from dragoman.cli.declared import Named, takes
+from dragoman.cli.arguments import Command, as_json, refs_option
+from dragoman.cli.declared import takes
 from dragoman.cli.file_options import (
     features_option,
     limit_option,
+    metric_option,
     model_option,
     out_option,
     src_option,
@@ -367,11 +368,8 @@ def tags_(
 @features.command("boost", cls=Command)
 @model_option("The model whose rules, lists and weights the trees are induced from.", required=True, metavar="FOLDER")
 @src_option("Text to translate, tokenised: the one that will be tuned on, or another.")
-@click.option("--refs", multiple=True, required=True, metavar="FILE...", help="Its references, tokenised.")
-@click.option(
-    "--metric", "-m", default="bleu", show_default=True, type=Named("metric"), metavar="METRIC",
-    help="What orders the candidates of a pair.",
-)  # fmt: skip
+@refs_option
+@metric_option("What orders the candidates of a pair.  [default: bleu]")
 @takes(boosting.Boosting, into="options")
 @trust_option
 @click.option(
@@ -383,7 +381,7 @@ def boost(
     model: str,
     src: str,
     refs: tuple[str, ...],
-    metric: str,
+    metric: str | None,
     trust: bool,
     weights_out: str | None,
     out: str,
@@ -401,12 +399,13 @@ def boost(
     fitted to what the loss of these pairs wants of each rule. Each is one feature, boosted:1 and so on: the sum of the
     leaves that the rules of a translation come to. What trees ask about is in docs/features.md.
     """
-    lines = read_text(Path(src)).to_list()
-    columns = [column.to_list() for column in read_parallel([Path(src), *map(Path, refs)])][1:]
+    if not refs:
+        raise click.UsageError("expected --refs: dragoman features boost --model model --src dev.de --refs dev.en ...")
+    columns = [column.to_list() for column in read_parallel([Path(src), *map(Path, refs)])]
     with tasks() as progress:
         made = boosting.boost(
-            model, lines, list(zip(*columns, strict=True)), out, metric=metric_from(metric), weights_out=weights_out,
-            trust=trust, progress=progress, **options,
+            model, columns[0], list(zip(*columns[1:], strict=True)), out, metric=metric_from(metric or "bleu"),
+            weights_out=weights_out, trust=trust, progress=progress, **options,
         )  # fmt: skip
     if as_json:
         print_json(asdict(made))

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from dragoman._core import VERSION
-from dragoman.experiment.plan import Choose, Data, Free, Plan, Tune
+from dragoman.experiment.plan import Choose, Data, Free, Plan, Tune, folders_in, texts_in
 from dragoman.files import file_hash, write_bytes
 from dragoman.verbs.tuning import SEARCH_OPTIONS
 
@@ -58,7 +58,15 @@ class Made:
     name: str = ""
 
 
-Argument = str | File | Own | Made
+@dataclass(frozen=True)
+class Within:
+    """A text with folders of other steps in it, `{NAME}`."""
+
+    text: str
+    steps: tuple[str, ...]
+
+
+Argument = str | File | Own | Made | Within
 _THREADED = {"tune", "translate", "lists", "details"}
 
 
@@ -82,11 +90,16 @@ class Step:
     """Whether the arguments are a command of the user's, and not one of ours."""
     extra: Sequence[File | Made] = ()
     """What it depends on besides its arguments."""
+    texts: Mapping[str, Sequence[Argument]] = field(default_factory=dict)
+    """Files that a command of the user's names as `{data.NAME.src}` and `{data.NAME.refs}`."""
 
     @property
     def needs(self) -> list[str]:
         """The steps that come before."""
-        found = [a.step for a in (*self.arguments, *self.extra) if isinstance(a, Made)]
+        files = (file for files in self.texts.values() for file in files)
+        found: list[str] = []
+        for one in (*self.arguments, *self.extra, *files):
+            found += [one.step] if isinstance(one, Made) else one.steps if isinstance(one, Within) else []
         return list(dict.fromkeys(found))
 
     @property
@@ -149,13 +162,15 @@ def _key(step: Step, keys: Mapping[str, str], hashes: Hashes) -> str:
                 return f"made {keys[name]} {inner}"
             case Own(name):
                 return f"own {name}"
+            case Within(text, steps):
+                return " ".join([f"text {text}", *(keys[name] for name in steps)])
         return f"text {argument}"
 
-    parts = [VERSION, step.kind, *map(told, step.arguments), *map(told, step.extra)]
+    files = [file for files in step.texts.values() for file in files]
+    parts = [VERSION, step.kind, *map(told, step.arguments), *map(told, step.extra), *map(told, files)]
     if not step.free:
-        parts += [
-            f"inside {hashes.of(path)}" for one in step.arguments if isinstance(one, str) for path in _inside(one)
-        ]
+        texts = [one.text if isinstance(one, Within) else one for one in step.arguments]
+        parts += [f"inside {hashes.of(path)}" for one in texts if isinstance(one, str) for path in _inside(one)]
     return hashlib.blake2b("\0".join(parts).encode(), digest_size=12).hexdigest()
 
 
@@ -180,13 +195,16 @@ def command_of(step: Step, steps: Mapping[str, Step], threads: int | None = None
                 return str(steps[name].folder / inner)
             case Own(name):
                 return str(step.folder / name)
+            case Within(text, names):
+                return _filled(text, {_short(steps[name]): str(steps[name].folder) for name in names})
         return str(argument)
 
     words = [word(argument) for argument in step.arguments]
     if step.free:
         inner = {name: str(steps[name].folder) for name in step.needs}
         fill = {"out": str(step.folder), **{_short(steps[n]): folder for n, folder in inner.items()}}
-        return [_filled(w, fill) for w in shlex.split(str(step.arguments[0]))]
+        texts = {f"{{{name}}}": [word(file) for file in files] for name, files in step.texts.items()}
+        return [w for one in shlex.split(words[0]) for w in texts.get(one) or [_filled(one, fill)]]
     if threads is not None and step.kind in _THREADED:
         words += ["--threads", str(threads)]
     return ["dragoman", *words]
@@ -250,6 +268,14 @@ class _Builder:
             self._free(free)
         yield from self.found.values()
 
+    def _options(self, options: Mapping[str, Any]) -> list[Argument]:
+        """Options as a command line has them, with the folders that they name."""
+        return [self._within(word) if isinstance(word, str) else word for word in _options(options)]
+
+    def _within(self, text: str) -> Argument:
+        names = folders_in(text)
+        return Within(text, tuple(self._free(self.plan.free[name]) for name in names)) if names else text
+
     def _add(self, step: Step) -> str:
         self.found.setdefault(step.id, step)
         return step.id
@@ -301,7 +327,7 @@ class _Builder:
         lists = self.plan.lists[name]
         source = self._joined(data)[0]
         words: list[Argument] = ["translate", "--model", self._model(lists.model), "--input", source, *self.tokenized]
-        words += [*_options(lists.options), "--nbest", str(lists.nbest_size), "--nbest-out", Own("lists.gz")]
+        words += [*self._options(lists.options), "--nbest", str(lists.nbest_size), "--nbest-out", Own("lists.gz")]
         words += ["--output", Own("text")]
         return Made(self._add(Step(f"lists {name} {'+'.join(data)}", "lists", f"lists {name}", words)), "lists.gz")
 
@@ -319,7 +345,7 @@ class _Builder:
         elif tune.held_out is not None:
             words += ["--held-out", str(tune.held_out)]
         words += ["--tuner", tune.tuner]
-        words += ["--features", tune.features] if tune.features != "none" else []
+        words += ["--features", self._within(tune.features)] if tune.features != "none" else []
         if tune.start in self.plan.tune:
             other = self.plan.tune[tune.start]
             words += ["--start", Made(self._tune(other, min(run, other.replications - 1)), weights_in(other.lists))]
@@ -327,7 +353,7 @@ class _Builder:
             words += ["--start", tune.start]
         if "metric" not in tune.options and (tune.lists or self.plan.metrics):
             words += ["--metric", self.plan.metrics[0]]
-        words += _options(tune.options)
+        words += self._options(tune.options)
         words += ["--seed", str(self.plan.seed + run)]
         if tune.lists:
             words += ["--out", Own(weights_in(tune.lists)), "--trace", Own("trace.jsonl")]
@@ -376,7 +402,7 @@ class _Builder:
         self, name: str, run: int, data: str, source: Argument, model: Made, options: Mapping[str, Any], test: str
     ) -> str:
         words: list[Argument] = ["translate", "--model", model, "--input", source, *self.tokenized]
-        words += [*_options(options), "--output", Own("text")]
+        words += [*self._options(options), "--output", Own("text")]
         label = f"translate {name} run{run} {data}"
         return self._add(Step(label, "translate", f"translate {data}", words, system=name, run=run, test=test))
 
@@ -385,8 +411,14 @@ class _Builder:
         for name in free.needs:
             made += self._of_name(name)
         extra: list[File | Made] = [*map(File, free.inputs), *made]
-        step = Step(f"step {free.name}", "free", f"step {free.name}", [free.run], free=True, extra=extra)
-        return self._add(step)
+        texts = {f"data.{name}.{side}": self._side(name, side) for name, side in texts_in(free.run)}
+        label = f"step {free.name}"
+        return self._add(Step(label, "free", label, [free.run], free=True, extra=extra, texts=texts))
+
+    def _side(self, name: str, side: str) -> list[Argument]:
+        """The source of a data set, or its references."""
+        source, *refs = self.texts(self.plan.data[name])
+        return [source] if side == "src" else refs
 
     def _of_name(self, name: str) -> list[Made]:
         plan = self.plan

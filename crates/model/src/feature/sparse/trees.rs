@@ -69,6 +69,7 @@ impl Trees {
     }
 
     /// Keeps the attributes alone that some tree asks about, so that no others are worked out.
+    #[must_use]
     pub fn without_idle(mut self) -> Self {
         let mut new = vec![LEAF; self.attributes.len()];
         let mut kept = Vec::new();
