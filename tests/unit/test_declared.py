@@ -19,6 +19,7 @@ Cli = Callable[..., tuple[int, str, str]]
 EXCEPTIONS = {
     "--report": "figures of cleaning; a page about a comparison",
     "--reordering": "models to extract; with maxent in training; Moses' files to import and export",
+    "--texts": "of data sets; what runs made of one",
     "--classes": "numbers of classes; files of classes",
     "--text": "a file; the corpus of the demonstration",
     "--nbest": "files; whether files are n-best lists",

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from dragoman.cli.arguments import Command, Commands, as_json
+from dragoman.cli.arguments import Command, Commands, as_json, refs_option
 from dragoman.cli.file_options import engine_options, out_option
 from dragoman.cli.messages import messages
 from dragoman.cli.show import print_json, print_table
@@ -214,7 +214,7 @@ def join(texts: tuple[str, ...], sets: int, out: str) -> None:
     help="What each run made of the development set: the runs of the first setting, then those of the second.",
 )  # fmt: skip
 @click.option("--runs", multiple=True, required=True, metavar="FOLDER...", help="The folders of the same runs.")
-@click.option("--refs", multiple=True, required=True, metavar="FILE...", help="References of the development set.")
+@refs_option
 @click.option("--metric", default="bleu", show_default=True, metavar="METRIC", help="What they are judged by.")
 @out_option("Scores, and links to the runs of the best: run0, run1, ...", metavar="FOLDER")
 def choose(
@@ -227,6 +227,9 @@ def choose(
         --refs dev.en --out best
     """
     from dragoman.experiment import choosing  # noqa: PLC0415
+
+    if not refs:
+        raise click.UsageError("expected --refs: the references of the development set")
 
     best = choosing.choose(choosing.parted(names, texts, runs), refs, metric, Path(out))
     messages.note(f"the best of {len(names)} is {best}")
