@@ -30,7 +30,7 @@ type Row<'py> = Bound<'py, PyArray1<f64>>;
 
 /// The features, by feature.
 enum Store {
-    Columns(Columns),
+    Columns(Box<Columns>),
     Wide(Py<PyArray2<f64>>),
     Narrow(Py<PyArray2<f32>>),
 }
@@ -165,7 +165,7 @@ impl LinePool {
             return Err(invalid("sparse rows need as many columns as values"));
         }
         let made = threads::run(py, || Columns::from_rows(rows, columns, values, width));
-        Self::new(starts, rows.len() - 1, width, Store::Columns(made), statistics)
+        Self::new(starts, rows.len() - 1, width, Store::Columns(Box::new(made)), statistics)
     }
 
     /// A pool from a matrix with a row for each feature and a column for each candidate, f64 or f32.

@@ -381,12 +381,16 @@ fn add_all(columns: &[Column<'_>], direction: &[f64], start: usize, sums: &mut [
 
 #[allow(clippy::inline_always)]
 #[inline(always)]
-fn add_few([a, b, c, d]: [(&[i8], f64); FEW], sums: &mut [f64]) {
+fn add_few(columns: [(&[i8], f64); FEW], sums: &mut [f64]) {
     let n = sums.len();
-    let (va, vb, vc, vd) = (&a.0[..n], &b.0[..n], &c.0[..n], &d.0[..n]);
+    let values = columns.map(|(values, _)| &values[..n]);
+    let factors = columns.map(|(_, factor)| factor);
     for i in 0..n {
-        let sum = sums[i] + a.1 * f64::from(va[i]) + b.1 * f64::from(vb[i]);
-        sums[i] = sum + c.1 * f64::from(vc[i]) + d.1 * f64::from(vd[i]);
+        let mut sum = sums[i];
+        for (values, factor) in values.iter().zip(factors) {
+            sum += factor * f64::from(values[i]);
+        }
+        sums[i] = sum;
     }
 }
 

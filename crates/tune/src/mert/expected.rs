@@ -14,7 +14,9 @@ pub fn expect(scores: &[f64], mu: f64, pool: Judged<'_>) -> (Vec<f64>, Vec<f64>)
         let top = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         chances.iter_mut().zip(scores).for_each(|(p, score)| *p = (mu * (score - top)).exp());
         let norm: f64 = chances.iter().sum();
-        chances.iter_mut().for_each(|p| *p /= norm);
+        for p in chances.iter_mut() {
+            *p /= norm;
+        }
         let mut mean = vec![0.0; pool.width];
         for (i, &p) in pool.span(s).zip(&*chances).filter(|(_, p)| **p != 0.0) {
             mean.iter_mut().zip(pool.row(i as u32)).for_each(|(sum, x)| *sum += p * x);
