@@ -333,7 +333,7 @@ def _below(limit: float) -> np.float32:
     """The largest number of 32 bits up to a limit: attributes have 32 bits, so that both limits part them alike."""
     near = np.float32(limit)
     below: np.float32 = np.nextafter(near, np.float32(-np.inf))
-    return near if near <= limit else below
+    return near if float(near) <= limit else below
 
 
 def _short(value: np.float32) -> float:

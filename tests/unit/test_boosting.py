@@ -201,6 +201,9 @@ def test_trees_of_scikit_learn_come_out_alike(tmp_path: Path) -> None:
         near = np.concatenate([table, np.nextafter(table, np.float32(9)), np.nextafter(table, np.float32(-9))])
         got = [value(tree, dict(zip(names, row, strict=True))) for row in near]
         assert got == leaves[fit.apply(near)].tolist()
+    for number in (np.float32(0.1), np.float32(-2.5)):
+        assert boosting._below(float(number)) == number
+        assert boosting._below(float(np.nextafter(np.float64(number), -9))) == np.nextafter(number, np.float32(-9))
 
 
 def test_attributes_in_names_are_those_of_the_rules(root: Path, tmp_path: Path) -> None:
@@ -290,6 +293,16 @@ def test_each_tree_lowers_the_loss(taught: Path, tmp_path: Path) -> None:
     pool = Pool.judge(listed, refs, METRIC)
     before, after = (w.align(listed.features.names) for w in (decoder.weights, weights.load(start)))
     assert pool.corpus_gain(after) > pool.corpus_gain(before) + 0.1
+    # Leaves are in units of the model's score: at its scale they have the loss that was told.
+    fitted, apart = boosting._pairs(pool, boosting.Boosting(**options))
+    scale = fitted.best_step(np.zeros(listed.size), listed.features.dot(decoder.weights))
+    scores = scale * listed.features.dot(weights.load(start))
+    assert (fitted.loss(scores), apart.loss(scores)) == pytest.approx((found.loss[-1], found.held_out[-1]), rel=1e-6)
+    sentences = [set(listed.sentence[np.concatenate([one.better, one.worse])].tolist()) for one in (fitted, apart)]
+    assert not sentences[0] & sentences[1], "no tree has seen what is set apart"
+    other, _ = boosting._pairs(pool, boosting.Boosting(seed=1, held_out=0.0))
+    same, _ = boosting._pairs(pool, boosting.Boosting(held_out=0.0))
+    assert other.better.tolist() != same.better.tolist()
 
 
 def test_the_held_out_lines_choose(root: Path, tmp_path: Path) -> None:

@@ -150,9 +150,9 @@ mod tests {
             View { source: &source, target: &target, links: &links, count: 2.0, table: 0, scores: &[-1.0] };
         let names = |words: &[&str]| {
             let mut made = Names::new();
-            words.iter().for_each(|word| {
+            for word in words {
                 made.intern(word);
-            });
+            }
             made
         };
         let frequent = [names(&["der", "die"]), names(&[","])];
