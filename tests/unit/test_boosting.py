@@ -305,6 +305,18 @@ def test_each_tree_lowers_the_loss(taught: Path, tmp_path: Path) -> None:
     assert other.better.tolist() != same.better.tolist()
 
 
+def test_a_tree_has_the_best_step_in_its_leaves(taught: Path, tmp_path: Path) -> None:
+    options: dict[str, Any] = {"trees": 1, "shrinkage": 1.0, "least_rules": 2, "held_out": 0.0}
+    src, refs = lines(taught / "src"), [[text] for text in lines(taught / "refs")]
+    boost(taught / "model", src, refs, tmp_path / "t.json", metric=METRIC, **options)
+    decoder = Decoder(taught / "model", features=f"boosted:file={tmp_path / 't.json'}")
+    listed = decoder.nbest(src, 100)
+    pairs, _ = boosting._pairs(Pool.judge(listed, refs, METRIC), boosting.Boosting(**options))
+    plain, change = (listed.features.dot(w) for w in (decoder.weights, Weights.of({"boosted:1": 1.0})))
+    scale = pairs.best_step(np.zeros(listed.size), plain)
+    assert pairs.best_step(scale * plain, scale * change) == pytest.approx(1.0, rel=1e-4)
+
+
 def test_the_held_out_lines_choose(root: Path, tmp_path: Path) -> None:
     every = induced(root, "phrase", tmp_path / "all.json", trees=20, shrinkage=1.0)
     best = induced(root, "phrase", tmp_path / "best.json", trees=20, shrinkage=1.0, keep="best")
