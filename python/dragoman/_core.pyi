@@ -90,6 +90,7 @@ __all__ = [
     "read_links",
     "read_markup",
     "refusal",
+    "rule_attributes",
     "rules_form",
     "rules_import",
     "rules_of_sentence",
