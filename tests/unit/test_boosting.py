@@ -183,9 +183,15 @@ def test_scores_are_weights_times_values_whatever_the_weights(root: Path, tmp_pa
     for turn in range(4):
         more = {f"boosted:{k}": rng.uniform(-1, 1) for k in range(1, 21) if turn}
         used = Weights.of({**model.weights.to_dict(), **more, "pt:hund>dog": 0.25})
-        found = decoder.nbest(lines(root / "dev.de")[:6], 10, weights=used)
+        some = lines(root / "dev.de")[:6]
+        found = decoder.nbest(some, 30, weights=used)
         assert found.totals is not None
         assert found.totals == pytest.approx(found.features.dot(used), abs=1e-4)
+        # What the search sums itself decides which one is first.
+        for line, start, end in zip(some, found.starts, found.starts[1:], strict=False):
+            best = max(found.totals[start:end])
+            assert best == pytest.approx(found.totals[start], abs=1e-4)
+            assert best == pytest.approx(decoder.explain(line, weights=used).score, abs=1e-4)
 
 
 def test_trees_of_scikit_learn_come_out_alike(tmp_path: Path) -> None:
