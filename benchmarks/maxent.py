@@ -1,4 +1,4 @@
-"""The Maxent reordering model on multi30k: held-out perplexity beside relative frequencies, and speed. Prints JSON.
+"""The Maxent reordering model on multi30k or other texts: held-out perplexity beside relative frequencies; speed. JSON.
 
 `sizes` has, for 1,500 and 15,000 training pairs, the perplexity of the orientations of the phrase pairs in 1,000 other
 sentence pairs, towards the previous phrase and the next, for all pairs and for those that training has seen (the rest
@@ -74,9 +74,11 @@ def main() -> None:
     """Print the figures."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sizes", type=int, nargs="*", default=[1500, 15000])
+    parser.add_argument("--texts", nargs=2, type=Path, metavar=("SRC", "TGT"), help="a bitext, tokenised")
     parser.add_argument("--speed", type=int, default=28000, help="training pairs of the measurement of speed; 0: none")
     arguments = parser.parse_args()
-    texts = [read_text(DATA / f"train.{language}.gz").to_list() for language in PARTS[:2]]
+    files = arguments.texts or [DATA / f"train.{language}.gz" for language in PARTS[:2]]
+    texts = [read_text(file).to_list() for file in files]
     used = max([*arguments.sizes, arguments.speed])
     texts = [[*lines[:used], *lines[-HELD_OUT:]] for lines in texts]
     with TemporaryDirectory() as name:

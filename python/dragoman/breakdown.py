@@ -8,6 +8,7 @@ in; scores are those of the metric, with all references.
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
@@ -20,12 +21,14 @@ __all__ = [
     "FREQUENCIES",
     "Bucket",
     "Ngram",
+    "Reordered",
     "Words",
     "by_frequency",
     "by_sentences",
     "counts_of",
     "differing",
     "ngrams",
+    "reordered",
     "terms_in",
     "unknown_in",
 ]
@@ -56,6 +59,17 @@ class Ngram:
     """Matches in the first system, for each run,"""
     second: float
     """and in the second."""
+
+
+@dataclass(frozen=True)
+class Reordered:
+    """A sentence whose words two systems put in another order."""
+
+    sentence: int
+    moved: int
+    """The fewest words that must be moved to make one order into the other, of those that both have."""
+    shared: float
+    """How much of both translations these are, 0 to 1."""
 
 
 class Words:
@@ -231,6 +245,39 @@ def differing(first: F64, second: F64, metric: Metric, limit: int) -> list[tuple
     gap = level.score(second).mean(axis=0) - level.score(first).mean(axis=0)
     order = np.argsort(-np.abs(gap), kind="stable")[:limit]
     return [(int(i), float(gap[i])) for i in order if gap[i] != 0]
+
+
+def reordered(
+    first: Sequence[str], second: Sequence[str], *, least: float = 0.75, tokenized: bool = True
+) -> list[Reordered]:
+    """The sentences for which two systems use mostly the same words in another order, most moved words first.
+
+    `least` is the share of their words that both must have. A word that stands several times is paired in order.
+
+    >>> reordered(["er hat das gesagt", "ja"], ["das hat er gesagt", "ja"])
+    [Reordered(sentence=0, moved=2, shared=1.0)]
+    """
+    split = Words(tokenized).split
+    found = []
+    for number, (one, two) in enumerate(zip(first, second, strict=True)):
+        a, b = split(one), split(two)
+        places: dict[str, list[int]] = {}
+        for place in reversed(range(len(b))):
+            places.setdefault(b[place], []).append(place)
+        order = [places[word].pop() for word in a if places.get(word)]
+        moved, shared = len(order) - _longest_rise(order), 2 * len(order) / max(len(a) + len(b), 1)
+        if moved and shared >= least:
+            found.append(Reordered(number, moved, shared))
+    return sorted(found, key=lambda one: (-one.moved, -one.shared, one.sentence))
+
+
+def _longest_rise(numbers: Sequence[int]) -> int:
+    """How many of some different numbers can stay if the others go and the rest rises."""
+    ends: list[int] = []
+    for number in numbers:
+        place = bisect_left(ends, number)
+        ends[place : place + 1] = [number]
+    return len(ends)
 
 
 def _range(edges: Sequence[float], i: int) -> str:

@@ -14,9 +14,12 @@ from libretranslatepy import LibreTranslateAPI
 from starlette.testclient import TestClient
 from tests.serving import Server, start
 
+import dragoman
 from dragoman import serve
+from dragoman.bitext import Bitext, Files
 from dragoman.serve.frames import Found
 from dragoman.serve.safety import Guard, Room
+from dragoman.training import train
 
 GERMAN = "Der Hund sieht den Stein."
 ENGLISH = "The dog sees the stone."
@@ -45,6 +48,22 @@ def test_forms_and_json(server: Server) -> None:
     assert (status, several) == (200, {"translatedText": [ENGLISH, "Today the woman laughs."]})
     status, query = server.call(f"/translate?{urllib.parse.urlencode(asked)}", b"")
     assert (status, query["translatedText"]) == (200, ENGLISH)
+
+
+def test_codes_of_languages_have_many_forms(server: Server) -> None:
+    for source, target in (("DE", "EN"), ("deu", "en-GB"), ("de_AT", "eng"), ("auto", "en-US")):
+        status, found = form(server, "/translate", q=GERMAN, source=source, target=target)
+        assert (status, found["translatedText"]) == (200, ENGLISH), (source, target)
+
+
+def test_json_is_known_by_its_kind(server: Server) -> None:
+    """Lines of a form end as its sender's system has it; those of JSON are kept as they are."""
+    asked = json.dumps({"q": f"{GERMAN}\r\n{GERMAN}", "source": "de", "target": "en"}).encode()
+    for kind in ("application/json", "Application/JSON; charset=UTF-8"):
+        _, found = server.call("/translate", asked, **{"Content-Type": kind})
+        assert found["translatedText"] == f"{ENGLISH}\r\n{ENGLISH}"
+    _, found = form(server, "/translate", q=f"{GERMAN}\r\n{GERMAN}", source="de", target="en")
+    assert found["translatedText"] == f"{ENGLISH}\n{ENGLISH}"
 
 
 def test_auto_tells_the_language(server: Server) -> None:
@@ -210,19 +229,25 @@ def test_other_paths(server: Server) -> None:
     assert server.call("/detect", b"")[0] == 400
 
 
-def test_suggestions_can_be_trained_with(models: Path, tmp_path: Path) -> None:
+def test_suggestions_go_into_the_next_training(models: Path, tmp_path: Path) -> None:
     own = start("--model", models / "phrase", "--workers", "0", "--suggestions", tmp_path / "kept")
     try:
-        good = {"q": "Der Hund\nlacht.", "s": "The dog laughs!", "source": "de", "target": "en"}
+        good = {"q": "Der Drache\nlacht.", "s": "The dragon laughs.", "source": "de", "target": "en"}
         assert own.call("/suggest", good) == (200, {"success": True})
+        assert form(own, "/suggest", q="der Drache.", s="the dragon.", source="auto", target="EN")[0] == 200
         for field in good:
-            assert own.call("/suggest", {**good, field: ""})[0] == 400
-        assert own.call("/suggest", {**good, "target": "../../etc"})[0] == 400
+            wanted = {"error": f"Invalid request: missing {field} parameter"}
+            assert own.call("/suggest", {**good, field: ""}) == (400, wanted)
+        assert own.call("/suggest", {**good, "target": "../../etc"}) == (400, {"error": "../../etc is not supported"})
     finally:
         assert own.stop() == 0
-    assert [path.name for path in (tmp_path / "kept").iterdir()] == ["de-en.jsonl"]
-    kept = json.loads((tmp_path / "kept" / "de-en.jsonl").read_text())
-    assert kept == {"de": "Der Hund lacht.", "en": "The dog laughs!"}
+    (kept,) = (tmp_path / "kept").iterdir()
+    assert kept.name == "de-en.jsonl"
+    assert json.loads(kept.read_text().splitlines()[0]) == {"de": "Der Drache lacht.", "en": "The dragon laughs."}
+    both: list[Files | Bitext] = [Files(models / "phrase.de", models / "phrase.en"), Bitext(kept)]
+    train(bitext=both, languages=("de", "en"), out=tmp_path / "new", order=2, say=lambda *_: None)
+    with dragoman.load(tmp_path / "new") as model:
+        assert model.translate("der Drache sieht den Stein.").text == "The dragon sees the stone."
 
 
 def test_without_a_folder_there_are_no_suggestions(models: Path) -> None:

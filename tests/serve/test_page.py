@@ -219,12 +219,17 @@ def test_a_long_text_comes_sentence_by_sentence(browser: Browser, models: Path) 
     own = start("--model", models / "phrase", "--deadline", "0.5", "--threads", "1")
     try:
         for page in _page(browser, own):
-            text = "\n\n".join([TEXT] * 200)
-            page.fill("#source", text)
-            expect(page.locator("#status")).to_contain_text("so far")
-            expect(page.locator("#target .sentence").nth(20)).to_be_visible()
-            shot(page, "long")
+            page.evaluate(
+                """() => {  // all that is said on the way, however quickly
+                    const status = document.getElementById("status");
+                    window.said = [];
+                    new MutationObserver(() => window.said.push(status.textContent)).observe(status, {childList: true});
+                }"""
+            )
+            page.fill("#source", "\n\n".join([TEXT] * 200))
             expect(page.locator("#status")).to_contain_text("600 sentences in", timeout=90_000)
+            assert sum("so far" in said for said in page.evaluate("window.said")) > 1
+            shot(page, "long")
             wanted = "The dog sees the stone. Today the woman laughs.\n\nThe man seeks the forest."
             assert page.locator("#target").evaluate("e => e.textContent") == "\n\n".join([wanted] * 200)
             page.locator("#target .word >> text=woman").first.hover()
@@ -291,7 +296,7 @@ def test_the_glossary_is_obeyed(page: Page) -> None:
     write(page)
     page.click("#glossary-box summary")
     page.fill("#glossary", "Hund = hound\nnonsense")
-    expect(page.locator("#terms")).to_have_text("(1 term)")
+    expect(page.locator("#terms")).to_have_text("(1 term, 1 line without a term and a translation)")
     expect(page.locator("#target")).to_contain_text("The hound sees")
     page.reload()
     write(page)
@@ -336,15 +341,43 @@ def test_files_are_translated(page: Page, ending: str, tmp_path: Path) -> None:
 
 
 def test_errors_are_told(page: Page, tmp_path: Path) -> None:
+    write(page)
     path = tmp_path / "in.srt"
     path.write_bytes(b"\xff\xfe no text")
     page.set_input_files("#file", path)
-    expect(page.locator("#error")).to_contain_text("UTF-8")
+    expect(page.locator("#error")).to_have_text("in.srt: expected a file of UTF-8 text")
     shot(page, "error")
     page.route("**/v1/translate", lambda route: route.fulfill(status=503, json={"error": "try again later"}))
     page.fill("#source", "der Hund")
     expect(page.locator("#error")).to_have_text("try again later")
+    expect(page.locator("#target")).to_be_empty()  # what was there belongs to another text
+    expect(page.locator("#why")).to_be_hidden()
+    shot(page, "busy")
     page.expected = 2  # type: ignore[attr-defined]  # Chromium notes both answers on its console
+
+
+def test_a_server_that_is_gone_is_told(page: Page) -> None:
+    write(page)
+    page.route("**/v1/translate", lambda route: route.abort())
+    page.fill("#source", "der Mann")
+    expect(page.locator("#error")).to_have_text("the server does not answer: is it still running?")
+    page.unroute("**/v1/translate")
+    page.locator("#source").press("Control+Enter")
+    expect(page.locator("#target")).to_have_text("The man")
+    expect(page.locator("#error")).to_be_hidden()
+    page.expected = 1  # type: ignore[attr-defined]
+
+
+def test_a_server_without_models_says_so(browser: Browser, models: Path) -> None:
+    own = start("--offer", models, "--workers", "0")
+    try:
+        for page in _page(browser, own):
+            expect(page.locator("#error")).to_have_text("no model is loaded on this server")
+            assert own.raw("/v1/models/phrase/load", b"")[0] == 200
+            page.reload()
+            write(page)
+    finally:
+        assert own.stop() == 0
 
 
 def test_it_fits_a_telephone(page: Page) -> None:
@@ -434,9 +467,18 @@ def test_a_page_that_needs_a_key(browser: Browser, models: Path, tmp_path: Path)
         for page in _page(browser, own):
             expect(page.locator("#key")).to_be_visible()
             assert serious(page) == []
+            page.fill("#key", "wrong-key-1")
+            page.locator("#key").press("Enter")
+            expect(page.locator("#keybox #error")).to_have_text("Invalid API key")
+            shot(page, "key")
             page.fill("#key", "secret-key-1")
             page.locator("#key").press("Enter")
             write(page)
             expect(page.locator("#target")).to_contain_text("The dog sees the stone.")
+            expect(page.locator("#error")).to_be_hidden()
+            page.route("**/v1/translate", lambda route: route.fulfill(status=503, json={"error": "try again later"}))
+            page.fill("#source", "der Hund")
+            expect(page.locator("#target ~ #error")).to_have_text("try again later")
+            page.expected = 2  # type: ignore[attr-defined]  # Chromium notes both answers on its console
     finally:
         assert own.stop() == 0

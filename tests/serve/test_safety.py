@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import socket
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,9 +14,10 @@ from starlette.testclient import TestClient
 from tests.serving import Server
 
 from dragoman import serve
-from dragoman.errors import InputError
+from dragoman.errors import InputError, OptionError
 from dragoman.serve.application import ROUTES
 from dragoman.serve.endpoint import Key
+from dragoman.serve.files import read
 from dragoman.serve.safety import Keys, Rates, address_of, is_loopback, read_keys
 
 ASKED = {"text": "Der Hund lacht."}
@@ -52,7 +55,7 @@ def test_keys_come_from_a_file(tmp_path: Path) -> None:
     path.write_text("first-key  # of the press office\n\nsecond-key admin\n")
     keys = read_keys(str(path))
     assert keys.knows("first-key") and keys.knows("second-key", admin=True) and not keys.knows("first-key", admin=True)
-    for wrong, what in [("short\n", "at least 8"), ("", "no keys"), ("long-enough owner\n", "admin")]:
+    for wrong, what in [("short\n", "at least 8"), ("", "expected a key a line"), ("long-enough owner\n", "admin")]:
         path.write_text(wrong)
         with pytest.raises(InputError, match=what):
             read_keys(str(path))
@@ -206,3 +209,48 @@ def test_other_machines_need_a_key(cli: Callable[..., tuple[int, str, str]], mod
     assert code == 2 and "--model" in said
     code, _, said = cli("serve", "--model", "nowhere")
     assert code == 1 and re.search("nowhere: expected a model", said)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (["--suggestions", "file/x"], "file/x: Not a directory; suggestions and log_text need a place"),
+        (
+            ["--log-text", "nowhere/log"],
+            "nowhere/log: No such file or directory; suggestions and log_text need a place",
+        ),
+        (["--splitter", "pysbd"], "splitter"),
+        (["--splitter", "nowhere.py:Mine"], "nowhere.py"),
+        (["--keys", "nowhere"], "nowhere: No such file or directory; expected a file with a key a line"),
+        (["--offer", "nowhere"], "nowhere: expected a folder with models in it"),
+    ],
+)
+def test_first_errors_are_one_sentence(
+    cli: Callable[..., tuple[int, str, str]], model: str, given: list[str], said: str, tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    """At the start, not with the first request."""
+    monkeypatch.setattr("dragoman.cli.serve._run", lambda *_: None)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "file").touch()
+    code, _, told = cli("serve", "--port", "0", "--model", model, *given)
+    assert code == 1 and said in told and len(told.splitlines()) == 1
+
+
+def test_a_port_in_use_is_told(cli: Callable[..., tuple[int, str, str]], model: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        code, _, told = cli("serve", "--model", model, "--port", str(taken.getsockname()[1]))
+    assert code == 1 and "in use; say another --host or --port" in told and len(told.splitlines()) == 1
+
+
+def test_a_part_of_the_extra_that_is_missing_is_told(
+    cli: Callable[..., tuple[int, str, str]], model: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("uvicorn", "uvicorn.protocols", "uvicorn.protocols.http", "uvicorn.protocols.http.httptools_impl"):
+        monkeypatch.setitem(sys.modules, name, None)
+    monkeypatch.delitem(sys.modules, "dragoman.serve.protocol", raising=False)
+    code, _, told = cli("serve", "--model", model)
+    assert code == 1 and "the server needs uvicorn" in told and "pip install 'dragoman[serve]'" in told
+    monkeypatch.setitem(sys.modules, "docx", None)
+    with pytest.raises(OptionError, match=r"pip install 'dragoman\[serve\]'"):
+        read(".docx", b"")

@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from starlette.applications import Starlette
+from starlette.routing import Mount
 from starlette.testclient import TestClient
 from tests.serving import Server, start
 
@@ -98,6 +100,15 @@ def test_long_texts_come_line_by_line(server: Server) -> None:
     assert [text[a:b] for a, b in (line["span"] for line in lines[:-1])] == [GERMAN] * 300
     whole = server.call("/v1/translate", {"text": text})[1]["translations"][0]["text"]
     assert "".join(line["before"] + line["text"] for line in lines[:-1]) == whole
+
+
+def test_the_first_model_that_fits(server: Server) -> None:
+    for asked in ({}, {"source": "de"}, {"target": "en"}, {"source": "deu", "target": "EN"}, {"source": "auto"}):
+        status, found = server.call("/v1/translate", {"text": GERMAN, **asked})
+        assert (status, found["model"]) == (200, "phrase"), asked
+    for asked, wanted in (({"source": "fr"}, "from fr"), ({"source": "de", "target": "fr"}, "de to fr")):
+        status, found = server.call("/v1/translate", {"text": GERMAN, **asked})
+        assert (status, found["error"]) == (400, f"no model translates {wanted}; loaded: de-en")
 
 
 def test_batches(server: Server) -> None:
@@ -238,3 +249,18 @@ def test_the_app_for_people_who_have_a_server(models: Path) -> None:
         assert "dragoman_sentences_total 2" in client.get("/metrics").text
         assert client.get("/ready").json() == {"ready": True}
         assert client.post("/v1/models/mine/unload").status_code == 400
+
+
+def test_the_app_inside_another(models: Path) -> None:
+    """Which has paths before ours, and does not tell us when it starts."""
+    inside = serve.app({"mine": models / "phrase"})
+    client = TestClient(Starlette(routes=[Mount("/mt", inside)]))
+    with client:
+        assert client.get("/mt/").status_code == client.get("/mt/page/app.js").status_code == 200
+        assert client.get("/mt/ready").json() == {"ready": True}
+        found = client.post("/mt/v1/translate", json={"text": GERMAN}).json()
+        assert found["translations"][0]["text"] == "The dog sees the stone."
+        assert client.get("/mt/v1/models").json()["models"][0]["features"]
+        file = {"file": ("a.txt", GERMAN.encode())}
+        made = client.post("/mt/translate_file", data={"source": "de", "target": "en"}, files=file).json()
+        assert client.get(made["translatedFileUrl"]).text == "The dog sees the stone."

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+import random
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -66,6 +68,51 @@ def test_ngrams_are_clipped_and_ranked() -> None:
     assert breakdown.ngrams([["Sat."]], [["x"]], ["sat."], tokenized=False)[0][0].words == "."
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_moved_words_are_those_that_no_common_order_keeps(seed: int) -> None:
+    """Against trying all ways to leave words out; each word stands once."""
+    rng = random.Random(seed)
+    for _ in range(60):
+        one, two = (rng.sample(WORDS, rng.randint(1, 6)) for _ in range(2))
+        both = [word for word in one if word in two]
+        kept = max(
+            (k for k in range(len(both) + 1) for c in itertools.combinations(both, k)
+             if list(c) == sorted(c, key=two.index)),
+        )  # fmt: skip
+        found = breakdown.reordered([" ".join(one)], [" ".join(two)], least=0)
+        assert [r.moved for r in found] == [len(both) - kept] * (kept < len(both))
+        if found:
+            assert found[0].shared == pytest.approx(2 * len(both) / (len(one) + len(two)))
+
+
+def test_sentences_in_another_order_are_listed_for_judging(tmp_path: Path, cli: Cli) -> None:
+    for name, lines in {
+        "src": ["das hat er gesagt", "ja", "wann kommst du", "so ist es"],
+        "ref": ["he said that", "yes", "when do you come", "so it is"],
+        "old": ["that has he said", "yes", "when come you", "the the so it is"],
+        "new": ["he has said that", "yes yes", "when you come", "so"],
+    }.items():
+        (tmp_path / name).write_text("\n".join(lines) + "\n", encoding="utf-8")
+    files = [tmp_path / "old", tmp_path / "new", "--refs", tmp_path / "ref"]
+    rows = tmp_path / "judge.tsv"
+    code, _, err = cli("compare", *files, "--src", tmp_path / "src", "--reordered", rows, "--analyse")
+    assert code == 0 and "2 sentences are in" in err
+    head, *told = [line.split("\t") for line in rows.read_text(encoding="utf-8").splitlines()]
+    assert head == ["line", "words moved", "source", "reference", "one", "two", "one is"]
+    assert [row[:4] for row in told] == [
+        ["1", "2", "das hat er gesagt", "he said that"],
+        ["3", "1", "wann kommst du", "when do you come"],
+    ]
+    for row in told:
+        own = {
+            name: (tmp_path / name).read_text(encoding="utf-8").splitlines()[int(row[0]) - 1] for name in ("old", "new")
+        }
+        other = "old" if Path(row[6]).name == "new" else "new"
+        assert row[4] == own[Path(row[6]).name] and row[5] == own[other]
+    code, out, _ = cli("compare", *files, "--analyse")
+    assert "mostly the same words in another order: 2 sentences" in out and "line 1, words moved: 2" in out
+
+
 def test_compare_analyse(tmp_path: Path, cli: Cli) -> None:
     for name, lines in {
         "ref": ["the cat sat on the mat", "a dog barks at the rare gnu"],
@@ -80,7 +127,7 @@ def test_compare_analyse(tmp_path: Path, cli: Cli) -> None:
     for text in ("F-measure of words", "by length of the reference", "hardest", "gnu", "line 2, +", "gets right"):
         assert text in out
     code, _, err = cli("compare", *files, "--tokenized")
-    assert code == 2 and "go with --analyse, --report or a filter" in err
+    assert code == 2 and "go with --analyse, --report, --reordered or a filter" in err
 
 
 @pytest.fixture

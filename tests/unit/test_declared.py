@@ -19,9 +19,9 @@ Cli = Callable[..., tuple[int, str, str]]
 EXCEPTIONS = {
     "--report": "figures of cleaning; a page about a comparison",
     "--reordering": "models to extract; with maxent in training; Moses' files to import and export",
-    "--texts": "of data sets; what runs made of one",
     "--classes": "numbers of classes; files of classes",
     "--text": "a file; the corpus of the demonstration",
+    "--texts": "of data sets to join; what runs made of a development set",
     "--nbest": "files; whether files are n-best lists",
     "--dense": "names to mark; whether dense features go, too",
     "--weights": "files; numbers for language models",

@@ -186,7 +186,7 @@ def test_the_page_computes_what_python_computes(
     assert not opened.errors and not opened.requests
 
 
-def test_the_page_can_be_explored(browser: Any, written: tuple[Path, Content]) -> None:
+def test_the_page_can_be_explored(browser: Any, written: tuple[Path, Content], texts: dict[str, Any]) -> None:
     opened = Opened(browser, written[0], width=360)
     shown = opened.page
     assert shown.evaluate("document.documentElement.scrollWidth") == 360  # tables scroll, the page does not
@@ -210,6 +210,12 @@ def test_the_page_can_be_explored(browser: Any, written: tuple[Path, Content]) -
     gaps = [float(t.split()[-1]) for t in shown.locator(".sentence > .score").all_inner_texts()]
     assert gaps and all(gap > 0 for gap in gaps) and gaps == sorted(gaps, reverse=True)
     shown.select_option("#s-wins", "")
+    shown.select_option("#s-order", "moved")
+    moved = breakdown.reordered(*(runs[0] for runs in texts["systems"].values()))
+    assert len(moved) > 3 and shown.locator("#s-where").inner_text().startswith(f"{len(moved)} sentences")
+    numbers = [int(t.split()[1].strip(",")) for t in shown.locator(".sentence > .score").all_inner_texts()]
+    assert {n - 1 for n in numbers if n} <= {one.sentence for one in moved}
+    shown.select_option("#s-order", "gap")
     shown.check("#s-details")
     assert shown.locator(".sentence").count() == 1
     shown.locator(".derivation summary").first.click()
@@ -335,6 +341,19 @@ def test_a_tuning_run_fits_a_narrow_screen(browser: Any, tmp_path: Path) -> None
     assert opened.page.evaluate("document.documentElement.scrollWidth") == 360
     assert "from 10.00 to 12.00" in opened.page.locator("#found").inner_text()
     assert not opened.errors and not opened.requests
+
+
+def test_long_names_fit_a_narrow_screen(browser: Any, texts: dict[str, Any], tmp_path: Path) -> None:
+    names = ["control:data=news2008+news2009", "rich:data=news2008+news2009,rate=0.1"]
+    systems = dict(zip(names, texts["systems"].values(), strict=True))
+    path = tmp_path / "report.html"
+    references = [[line] for line in texts["reference"]]
+    path.write_text(page(of_outputs(systems, references, ["bleu:tokenize=none"], tokenized=True, samples=100)), "utf-8")
+    opened = Opened(browser, path, width=360)
+    opened.page.locator("#ngrams").scroll_into_view_if_needed()
+    opened.page.wait_for_selector("#ngrams tbody tr")
+    assert opened.page.evaluate("document.documentElement.scrollWidth") == 360
+    assert not opened.errors
 
 
 def test_many_findings_unfold(texts: dict[str, Any]) -> None:

@@ -19,7 +19,7 @@ class Fake:
     """Keeps batches until the test says what becomes of them."""
 
     def __init__(self, threads: int = 1) -> None:
-        self.threads, self.ready = threads, True
+        self.threads, self.ready, self.starts = threads, True, 1
         self.told: Callable[[Decoder, Done], None]
         self.lost: Callable[[Decoder], None]
         self.freed: Callable[[], None]

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from dragoman import alignment, corpus, grammars
+from dragoman import alignment, corpus, grammars, lm
 from dragoman.decoder import Decoder
 from dragoman.demo.corpus import Sizes, generate
 from dragoman.errors import InputError, OptionError
@@ -425,6 +425,26 @@ def test_missing_files(pair: Pair, tmp_path: Path, missing: str) -> None:
         train(nowhere if missing == "src" else pair[0], pair[1], tmp_path / "m", options)
 
 
+def test_language_models_of_several_texts_are_mixed_as_a_text_likes_best(pair: Pair, tmp_path: Path) -> None:
+    other, like = tmp_path / "other.en", tmp_path / "like.en"
+    other.write_text("a bird is no tree .\nno tree is a bird .\n" * 20, encoding="utf-8")
+    like.write_text("no dog is a bird .\nthe dog sees a bird .\n", encoding="utf-8")
+    trained = train(*pair, tmp_path / "m", SMALL, lm_text=(other,), lm_mix=(like,))
+    told = next(step.report for step in trained.steps if step.name == "lm")
+    alone = [tmp_path / "one.arpa", tmp_path / "two.arpa"]
+    for text, out in zip((pair[1], other), alone, strict=True):
+        lm.estimate(text, out, order=3, discount_fallback=(0.5, 1.0, 1.5))
+    lines = like.read_text(encoding="utf-8").splitlines()
+    models = [lm.Model(path) for path in alone]
+    weights = lm.tune_weights(models, lines)
+    assert told["weights"] == pytest.approx(weights) and min(weights) > 0.1
+    mixed = lm.Model(tmp_path / "m" / "lm").score(lines)
+    assert mixed.logs.sum() == pytest.approx(lm.Mixture(models, weights).score(lines).logs.sum(), rel=0.02)
+    assert mixed.logs.sum() > max(model.score(lines).logs.sum() for model in models)
+    with pytest.raises(OptionError, match="give more text with lm_text"):
+        train(*pair, tmp_path / "n", SMALL, lm_mix=(like,))
+
+
 def test_alignments_from_elsewhere(pair: Pair, tmp_path: Path) -> None:
     """The text is taken as it is, odd lines and all, so that lines stay in step with the links."""
     source, target = write(tmp_path, [("", "x"), ("ein | ||| haus", "a | ||| house"), *sentences()])
@@ -477,9 +497,9 @@ OTHER: dict[str, Any] = {
     "exclude": ("x",), "bars": "drop", "invalid": "skip", "alignments": "x", "symmetrise": "union",
     "aligner": "eflomal", "align_sweeps": (1, 2, 3), "reordering": ("wbe",), "smoothing": "good-turing",
     "significance": "a-e", "add": 0.5, "lm_prune": (0, 1), "lm_text": ("x",), "classes": (20,), "class_starts": 3,
-    "null_probability": 0.3, "maxent_singletons": 0.2, "system": "hiero", "preset": "cdec", "max_span": 7,
-    "max_symbols": 4, "max_gaps": 1, "min_gap": 3, "min_target_gap": 2, "edges": "tight", "counts": "whole",
-    "scores": "cdec", "filter": ("x",), "compounds": "all", "compound_links": ("s",),
+    "lm_mix": ("x",), "null_probability": 0.3, "maxent_singletons": 0.2, "system": "hiero", "preset": "cdec",
+    "max_span": 7, "max_symbols": 4, "max_gaps": 1, "min_gap": 3, "min_target_gap": 2, "edges": "tight",
+    "counts": "whole", "scores": "cdec", "filter": ("x",), "compounds": "all", "compound_links": ("s",),
     "parser": "unrestricted", "distortion": "completion", "maxent_templates": ("words",), "reordering_share": 0.5,
     "rule_tagger": "en",
 }  # fmt: skip

@@ -229,7 +229,6 @@ def choose(
     from dragoman.experiment import choosing  # noqa: PLC0415
 
     if not refs:
-        raise click.UsageError("expected --refs: the references of the development set")
-
+        raise click.UsageError("expected --refs, the references of the development set")
     best = choosing.choose(choosing.parted(names, texts, runs), refs, metric, Path(out))
     messages.note(f"the best of {len(names)} is {best}")

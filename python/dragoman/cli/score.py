@@ -14,7 +14,7 @@ from dragoman.cli.file_options import glossary_option, src_option, tokenized_opt
 from dragoman.cli.messages import messages
 from dragoman.cli.show import print_json
 from dragoman.errors import InputError
-from dragoman.files import write_bytes
+from dragoman.files import write_bytes, write_text
 from dragoman.verbs import compare as tell_apart
 from dragoman.verbs import score as judge
 from dragoman.verbs.judging import CompareOptions, ScoreOptions, sentence_scores
@@ -81,7 +81,12 @@ def _print_sentences(found: list[tuple[str, Any]], as_json: bool) -> None:
 @takes(Selection, into="only")
 @click.option("--analyse", is_flag=True, help="Show where the last system differs from the baseline.")
 @click.option("--report", metavar="FILE.html", help="Write all of it, with filters, to a page.  [default: none]")
-@src_option("The source text, for filters and reports.", required=False)
+@click.option(
+    "--reordered", metavar="FILE.tsv",
+    help="Write the sentences for which the last system and the baseline use mostly the same words in another order, "
+    "as rows to judge: which of the two stands first is drawn, and told in the last column.  [default: none]",
+)  # fmt: skip
+@src_option("The source text, for filters, reports and rows to judge.", required=False)
 @click.option(
     "--train-text", multiple=True, metavar="FILE...",
     help="With --analyse or --report: the training text in the language of the references, to tell rare words.",
@@ -101,6 +106,7 @@ def compare(
     only: dict[str, Any],
     analyse: bool,
     report: str | None,
+    reordered: str | None,
     src: str | None,
     train_text: tuple[str, ...],
     train_source: tuple[str, ...],
@@ -116,6 +122,7 @@ def compare(
     dragoman compare base.en new.en --refs ref.en --train-text train.en --analyse
     dragoman compare base.en new.en --refs ref.en --min-words 20 --analyse
     dragoman compare base.en new.en --refs ref.en --src test.de --report page.html
+    dragoman compare base.en new.en --refs ref.en --src test.de --reordered judge.tsv
 
     The p-value says how often chance alone would give a difference at least as large. A system that was tuned
     several times is given as name=run1,run2,... or as a quoted pattern: then all runs are tested together, and the
@@ -140,9 +147,9 @@ def compare(
         )
         lines, texts, source = left.references, dict(left.systems), left.source
         messages.note(f"{len(lines):,} of {left.count:,} sentences")
-    elif (src or train_source or glossary or tokenized) and not (analyse or report):
+    elif (src or train_source or glossary or tokenized) and not (analyse or report or reordered):
         what = "--src, --train-source, --glossary and --tokenized"
-        raise click.UsageError(f"{what} go with --analyse, --report or a filter")
+        raise click.UsageError(f"{what} go with --analyse, --report, --reordered or a filter")
     results = tell_apart(texts, lines, metrics, **options)
     found = None
     if analyse:
@@ -157,6 +164,12 @@ def compare(
             click.echo(str(result))
         if found:
             click.echo(f"\n{found}")
+    if reordered is not None:
+        from dragoman.verbs.analysing import to_judge  # noqa: PLC0415
+
+        rows = to_judge(texts, lines, source, tokenized=tokenized, seed=options.get("seed", CompareOptions().seed))
+        write_text(reordered, rows)
+        messages.note(f"{len(rows) - 1:,} sentences are in {reordered}")
     if report is not None:
         from dragoman.report import of_outputs, page  # noqa: PLC0415  an extra
 

@@ -69,7 +69,8 @@ def serve(
 
     if not models and not offer:
         raise click.UsageError("expected --model, or --offer")
-    build, service_of, read_keys = server.build, server.service_of, server.read_keys
+    # By these names, so that a part of the extra that is missing is told in a sentence, before models are opened.
+    build, service_of, read_keys, bounded = server.build, server.service_of, server.read_keys, server.bounded
     from dragoman.serve.safety import Keys, is_loopback  # noqa: PLC0415
 
     chosen = made(Options, options, what="serve")
@@ -88,7 +89,7 @@ def serve(
     # On this machine a page of another site could give itself our address: only these names are ours.
     hosts = ("localhost", "127.0.0.1", "::1", host) if alone else ()
     _more_files()
-    _run(build(service, hosts=hosts), _listening(host, port), chosen)
+    _run(build(service, hosts=hosts), _listening(host, port), chosen, bounded(chosen.body_deadline))
 
 
 def _more_files() -> None:
@@ -112,15 +113,15 @@ def _listening(host: str, port: int) -> socket.socket:
     return opened
 
 
-def _run(app: Any, listening: socket.socket, options: Options) -> None:
+def _run(app: Any, listening: socket.socket, options: Options, connection: Any) -> None:
     import uvicorn  # noqa: PLC0415  an extra
 
-    from dragoman.serve.protocol import CONNECTIONS, bounded  # noqa: PLC0415
+    from dragoman.serve.protocol import CONNECTIONS  # noqa: PLC0415
 
     config = uvicorn.Config(
         app, log_level="error", access_log=False, lifespan="on", server_header=False, timeout_keep_alive=30,
         timeout_graceful_shutdown=math.ceil(max(30.0, options.deadline)), backlog=_BACKLOG,
-        limit_concurrency=CONNECTIONS, http=bounded(options.body_deadline),
+        limit_concurrency=CONNECTIONS, http=connection,
     )  # fmt: skip
     server = uvicorn.Server(config)
     host, port = listening.getsockname()[:2]

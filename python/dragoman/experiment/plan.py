@@ -11,7 +11,7 @@ from typing import Any
 from dragoman.experiment.cutting import Part
 
 __all__ = [
-    "MANY", "Choose", "Compare", "Data", "Free", "Lists", "Plan", "System", "Train", "Tune", "folders_in", "texts_in"
+    "MANY", "Choose", "Compare", "Data", "Free", "Lists", "Plan", "System", "Train", "Tune", "folders_in"
 ]  # fmt: skip
 
 MANY = 500
@@ -152,8 +152,3 @@ def folders_in(*values: Any) -> list[str]:
     """The steps whose folders options name, as `{NAME}`."""
     found = (name for value in values if isinstance(value, str) for name in re.findall(r"\{([^{}]+)\}", value))
     return list(dict.fromkeys(found))
-
-
-def texts_in(command: str) -> list[tuple[str, str]]:
-    """The data sets that a command of the user's names, as `{data.NAME.src}` or `{data.NAME.refs}`."""
-    return list(dict.fromkeys(re.findall(r"\{data\.([^{}]+)\.(src|refs)\}", command)))

@@ -14,19 +14,8 @@ from dragoman import toml
 from dragoman.decoder import Search
 from dragoman.errors import DragomanError, InputError
 from dragoman.experiment.cutting import Part
-from dragoman.experiment.plan import (
-    Choose,
-    Compare,
-    Data,
-    Free,
-    Lists,
-    Plan,
-    System,
-    Train,
-    Tune,
-    folders_in,
-    texts_in,
-)
+from dragoman.experiment.plan import Choose, Compare, Data, Free, Lists, Plan, System, Train, Tune, folders_in
+from dragoman.experiment.steps import OF_DATA, TARGET_TEXTS
 from dragoman.features import parse
 from dragoman.options import closest, flat, made
 from dragoman.training import Options as TrainOptions
@@ -139,6 +128,10 @@ class _Reader:
             options = {k: v for k, v in base.items() if k != "data"} | options
             table = {"data": base.get("data")} | dict(table)
         self._only(where, options, _TRAIN)
+        for key in TARGET_TEXTS:
+            if key in options:
+                texts = self._names((*where, key), options[key])
+                options[key] = [one if one in data else self._file((*where, key), one) for one in texts]
         self._checked(where, lambda: made(TrainOptions, _declared(options)))
         texts = self._names((*where, "data"), table.get("data", ()))
         if not texts:
@@ -307,6 +300,9 @@ class _Reader:
             if any(n == name or n.startswith(f"{name}:") for n in one.among):
                 told = f"compare `{one.name}`, or give `{name}` test = true"
                 return self.fail(where, f"only the best of `{one.name}` is tested, not each `{name}`: {told}")
+        first = next((n for n in plan.tested if n.startswith(f"{name}:")), None)
+        if first:
+            return self.fail(where, f"`{name}` is a grid: name one of its settings, such as `{first}`, or [choose] one")
         return self.fail(where, f"no system `{name}`; {closest(name, plan.tested)}")
 
     def _seconds(self) -> dict[str, float]:
@@ -418,12 +414,17 @@ class _Links:
         self._no_cycle()
 
     def _free(self, free: Free) -> None:
+        where = ("step", free.name, "needs")
         for name in free.needs:
-            if name not in self._steps():
-                where = ("step", free.name, "needs")
+            if name.startswith(OF_DATA):
+                self._data(where, name.removeprefix(OF_DATA))
+            elif name not in self._steps():
                 raise self.reader.fail(where, f"no step `{name}`; {closest(name, self._steps())}")
-        for name, _ in texts_in(free.run):
-            self._data(("step", free.name, "run"), name)
+        known = [*self._steps(), *(f"{OF_DATA}{name}" for name in self.plan.data)]
+        for used in re.findall(r"\{([^{}]+)\}", free.run):
+            owners = [name for name in known if f"{used}.".startswith(f"{name}.")]
+            if owners and not set(owners) & set(free.needs):
+                raise self.reader.fail(where, f"`{{{used}}}` is in `run`: `needs` must have `{max(owners, key=len)}`")
 
     def _steps(self) -> set[str]:
         plan = self.plan
@@ -479,7 +480,7 @@ class _Links:
         for choice in plan.choices.values():
             needs[choice.name] = set(choice.among)
         for free in plan.free.values():
-            needs[free.name] = set(free.needs)
+            needs[free.name] = {name for name in free.needs if name in needs}
         texts = {f"data {d.name}": {f"data {other}" for other in d.without} for d in plan.data.values()}
         for kind, graph in (("", needs), ("data", texts)):
             way = _cycle(graph)

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from dragoman._core import VERSION
-from dragoman.experiment.plan import Choose, Data, Free, Plan, Tune, folders_in, texts_in
+from dragoman.experiment.plan import Choose, Data, Free, Plan, Tune, folders_in
 from dragoman.files import file_hash, write_bytes
 from dragoman.verbs.tuning import SEARCH_OPTIONS
 
@@ -67,6 +67,10 @@ class Within:
 
 
 Argument = str | File | Own | Made | Within
+TARGET_TEXTS = ("lm_text", "lm_mix")
+"""Options of training that name target text: files, or data sets, whose references it is."""
+OF_DATA = "data."
+"""How `needs` names a data set."""
 _THREADED = {"tune", "translate", "lists", "details"}
 
 
@@ -90,15 +94,14 @@ class Step:
     """Whether the arguments are a command of the user's, and not one of ours."""
     extra: Sequence[File | Made] = ()
     """What it depends on besides its arguments."""
-    texts: Mapping[str, Sequence[Argument]] = field(default_factory=dict)
-    """Files that a command of the user's names as `{data.NAME.src}` and `{data.NAME.refs}`."""
+    texts: Mapping[str, Sequence[File | Made]] = field(default_factory=dict)
+    """How a command of the user's names files: data.NAME.src, data.NAME.refs."""
 
     @property
     def needs(self) -> list[str]:
         """The steps that come before."""
-        files = (file for files in self.texts.values() for file in files)
         found: list[str] = []
-        for one in (*self.arguments, *self.extra, *files):
+        for one in (*self.arguments, *self.extra):
             found += [one.step] if isinstance(one, Made) else one.steps if isinstance(one, Within) else []
         return list(dict.fromkeys(found))
 
@@ -166,8 +169,7 @@ def _key(step: Step, keys: Mapping[str, str], hashes: Hashes) -> str:
                 return " ".join([f"text {text}", *(keys[name] for name in steps)])
         return f"text {argument}"
 
-    files = [file for files in step.texts.values() for file in files]
-    parts = [VERSION, step.kind, *map(told, step.arguments), *map(told, step.extra), *map(told, files)]
+    parts = [VERSION, step.kind, *map(told, step.arguments), *map(told, step.extra)]
     if not step.free:
         texts = [one.text if isinstance(one, Within) else one for one in step.arguments]
         parts += [f"inside {hashes.of(path)}" for one in texts if isinstance(one, str) for path in _inside(one)]
@@ -196,15 +198,15 @@ def command_of(step: Step, steps: Mapping[str, Step], threads: int | None = None
             case Own(name):
                 return str(step.folder / name)
             case Within(text, names):
-                return _filled(text, {_short(steps[name]): str(steps[name].folder) for name in names})
+                return "".join(_filled(text, {_short(steps[name]): [str(steps[name].folder)] for name in names}))
         return str(argument)
 
     words = [word(argument) for argument in step.arguments]
     if step.free:
-        inner = {name: str(steps[name].folder) for name in step.needs}
-        fill = {"out": str(step.folder), **{_short(steps[n]): folder for n, folder in inner.items()}}
-        texts = {f"{{{name}}}": [word(file) for file in files] for name, files in step.texts.items()}
-        return [w for one in shlex.split(words[0]) for w in texts.get(one) or [_filled(one, fill)]]
+        fill = {"out": [str(step.folder)]}
+        fill |= {_short(steps[name]): [str(steps[name].folder)] for name in step.needs}
+        fill |= {name: [word(one) for one in several] for name, several in step.texts.items()}
+        return [filled for one in shlex.split(str(step.arguments[0])) for filled in _filled(one, fill)]
     if threads is not None and step.kind in _THREADED:
         words += ["--threads", str(threads)]
     return ["dragoman", *words]
@@ -218,14 +220,17 @@ def runnable(words: Sequence[str]) -> list[str]:
 
 
 def _short(step: Step) -> str:
-    """How a command of the user's names the folder of a step: {dense.run0}."""
+    """How a command of the user's names the folder of a step: {dense.run0}, {dense.run0.test}."""
     return step.id.partition(" ")[2].replace(" ", ".")
 
 
-def _filled(word: str, fill: Mapping[str, str]) -> str:
-    for name, value in fill.items():
-        word = word.replace("{" + name + "}", value)
-    return word
+def _filled(word: str, fill: Mapping[str, Sequence[str]]) -> Sequence[str]:
+    """A word with names replaced; one that is a name becomes as many words as that stands for."""
+    if word[:1] + word[-1:] == "{}" and word[1:-1] in fill:
+        return fill[word[1:-1]]
+    for name, values in fill.items():
+        word = word.replace("{" + name + "}", ",".join(values))
+    return [word]
 
 
 @dataclass(frozen=True)
@@ -274,13 +279,13 @@ class _Builder:
 
     def _within(self, text: str) -> Argument:
         names = folders_in(text)
-        return Within(text, tuple(self._free(self.plan.free[name]) for name in names)) if names else text
+        return Within(text, tuple(f"step {name}" for name in names)) if names else text
 
     def _add(self, step: Step) -> str:
         self.found.setdefault(step.id, step)
         return step.id
 
-    def texts(self, data: Data) -> list[Argument]:
+    def texts(self, data: Data) -> list[File | Made]:
         """The source and the references of a data set; a part of one is cut out first."""
         if data.part.whole and not data.without:
             return [File(data.src), *map(File, data.refs)]
@@ -294,7 +299,7 @@ class _Builder:
         step = self._add(Step(f"cut {data.name}", "cut", "cut", [*options, "--out", Own()]))
         return [Made(step, str(number)) for number in range(1 + len(data.refs))]
 
-    def _joined(self, names: Sequence[str]) -> list[Argument]:
+    def _joined(self, names: Sequence[str]) -> list[File | Made]:
         """The source and the references of data sets, one after the other."""
         found = [self.texts(self.plan.data[name]) for name in names]
         if len(found) == 1:
@@ -314,8 +319,13 @@ class _Builder:
                 sides[1].append(target)
         words: list[Argument] = ["train", "--src", *sides[0], "--tgt", *sides[1]]
         words += self.tokenized if "tokenized" not in train.options else []
-        words += _options(train.options)
+        words += _options(train.options, self._texts_in(train.options))
         return self._add(Step(f"train {name}", "train", f"train {name}", [*words, "--out", Own("model")]))
+
+    def _texts_in(self, options: Mapping[str, Any]) -> dict[str, list[File | Made]]:
+        """The references of data sets that options of training name, for the language model."""
+        named = [name for key in TARGET_TEXTS for name in options.get(key, ()) if name in self.plan.data]
+        return {name: self.texts(self.plan.data[name])[1:] for name in named}
 
     def _model(self, name: str) -> Made:
         """A trained model, or that of the first run of a tuning."""
@@ -407,18 +417,23 @@ class _Builder:
         return self._add(Step(label, "translate", f"translate {data}", words, system=name, run=run, test=test))
 
     def _free(self, free: Free) -> str:
-        made: list[Made] = []
+        made: list[File | Made] = []
+        texts: dict[str, list[File | Made]] = {}
         for name in free.needs:
-            made += self._of_name(name)
-        extra: list[File | Made] = [*map(File, free.inputs), *made]
-        texts = {f"data.{name}.{side}": self._side(name, side) for name, side in texts_in(free.run)}
-        label = f"step {free.name}"
-        return self._add(Step(label, "free", label, [free.run], free=True, extra=extra, texts=texts))
-
-    def _side(self, name: str, side: str) -> list[Argument]:
-        """The source of a data set, or its references."""
-        source, *refs = self.texts(self.plan.data[name])
-        return [source] if side == "src" else refs
+            if name.startswith(OF_DATA):
+                source, *refs = self.texts(self.plan.data[name.removeprefix(OF_DATA)])
+                texts |= {f"{name}.src": [source], f"{name}.refs": refs}
+            else:
+                made += self._of_name(name)
+        # Translations of tests are steps of their own: the command waits for those that it names.
+        tested = [step for step in self.found.values() if step.test and step.system in free.needs]
+        made += [Made(step.id) for step in tested if "{" + _short(step) + "}" in free.run]
+        made += [one for several in texts.values() for one in several]
+        step = Step(
+            f"step {free.name}", "free", f"step {free.name}", [free.run], free=True,
+            extra=[*map(File, free.inputs), *made], texts=texts,
+        )  # fmt: skip
+        return self._add(step)
 
     def _of_name(self, name: str) -> list[Made]:
         plan = self.plan
@@ -441,12 +456,14 @@ def weights_in(lists: str) -> str:
     return "weights.toml" if lists else "model/weights.toml"
 
 
-def _options(options: Mapping[str, Any]) -> list[Argument]:
-    """Options as a command line has them."""
+def _options(options: Mapping[str, Any], texts: Mapping[str, Sequence[File | Made]] | None = None) -> list[Argument]:
+    """Options as a command line has them; `texts` are what names of data sets stand for."""
     words: list[Argument] = []
     for name, value in options.items():
         flag = "--" + name.replace("_", "-")
-        if isinstance(value, bool):
+        if texts and name in TARGET_TEXTS:
+            words += [flag, *(one for text in value for one in texts.get(text, [text]))]
+        elif isinstance(value, bool):
             words.append(flag if value else f"--no-{flag[2:]}")
         elif isinstance(value, (list, tuple)):
             words += [flag, *map(str, value)] if value else [flag, "none"]

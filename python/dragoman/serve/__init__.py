@@ -12,12 +12,14 @@ from dragoman.errors import OptionError
 
 if TYPE_CHECKING:
     from dragoman.serve.application import app, build, service_of
+    from dragoman.serve.protocol import bounded
     from dragoman.serve.safety import Keys, read_keys
 
-__all__ = ["Keys", "app", "build", "read_keys", "service_of"]
+__all__ = ["Keys", "app", "bounded", "build", "read_keys", "service_of"]
 
 _HOMES = {
     "app": "application",
+    "bounded": "protocol",
     "build": "application",
     "service_of": "application",
     "Keys": "safety",

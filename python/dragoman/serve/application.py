@@ -16,7 +16,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from dragoman.errors import OptionError
+from dragoman.errors import InputError, OptionError
 from dragoman.options import made
 from dragoman.serve import api_v1, libretranslate
 from dragoman.serve.decoders import Decoder, Local, Process
@@ -109,16 +109,11 @@ def build(service: Service, *, hosts: Iterable[str] = (), page: bool = True) -> 
 
     @asynccontextmanager
     async def live(_: Starlette) -> AsyncIterator[None]:
-        for decoder in service.queue.decoders:
-            await decoder.start()
-        await service.models.begin()
+        await service.begin()
         try:
             yield
         finally:
-            service.closing = True
-            await service.queue.idle(service.options.deadline)
-            for decoder in service.queue.decoders:
-                await decoder.close()
+            await service.end()
 
     async def told(_: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
@@ -139,6 +134,7 @@ def build(service: Service, *, hosts: Iterable[str] = (), page: bool = True) -> 
         hosts=[h.lower() for h in hosts],
         cors=options.cors,
         seconds=options.body_deadline,
+        metrics=service.metrics,
     )
     made = Starlette(routes=routes, middleware=[guard], lifespan=live, exception_handlers={HTTPException: told})
     made.state.service = service
@@ -176,9 +172,25 @@ def service_of(
             if version.folder:
                 opened[version.name] = load(version.folder, trust=trust, threads=1)
         decoders.append(Local(opened, threads))
-    if options.suggestions:
-        Path(options.suggestions).mkdir(parents=True, exist_ok=True)
-    return Service(catalogue, Queue(decoders, most=options.queue), options, keys or Keys())
+    _check_places(options)
+    service = Service(catalogue, Queue(decoders, most=options.queue), options, keys or Keys())
+    for entry in catalogue.entries.values():
+        service.splitter(entry.source)  # what is wrong with it is said at the start, not to the first caller
+    return service
+
+
+def _check_places(options: Options) -> None:
+    """Makes what is written to while the server runs."""
+    try:
+        if options.suggestions:
+            Path(options.suggestions).mkdir(parents=True, exist_ok=True)
+        if options.log_text:
+            Path(options.log_text).open("a", encoding="utf-8").close()
+    except OSError as error:
+        why = f"{error.filename}: {error.strerror}"
+        raise InputError(
+            f"{why}; suggestions and log_text need a place that can be written to", error.filename
+        ) from None
 
 
 def app(

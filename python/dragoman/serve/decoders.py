@@ -33,6 +33,8 @@ class Decoder(Protocol):
 
     threads: int
     ready: bool
+    starts: int
+    """Times that it was made ready: each after the first is a loss before."""
     told: Callable[[Decoder, Done], None]
     """Called with every answer."""
     lost: Callable[[Decoder], None]
@@ -64,7 +66,7 @@ class Local:
     """Threads of this process, with models that are open already or opened here."""
 
     def __init__(self, models: Mapping[str, Translator], threads: int) -> None:
-        self.threads, self.ready = threads, True
+        self.threads, self.ready, self.starts = threads, True, 1
         self.told: Callable[[Decoder, Done], None] = _ignore
         self.lost: Callable[[Decoder], None] = _ignore
         self.freed: Callable[[], None] = _ignore
@@ -181,13 +183,16 @@ class Process:
         return reader
 
     async def _open(self) -> None:
-        """Opens all models in a new process, then lets it work."""
-        for change in self._state():
-            done = await self._ask(change)
-            if done is None:
-                return  # the listener knows, too
-            if done.error is not None:
-                raise OptionError(done.error)
+        """Opens all models in a new process, those that come meanwhile, too, then lets it work."""
+        opened: set[tuple[str, int]] = set()
+        while wanted := [one for one in self._state() if (one.model, one.revision) not in opened]:
+            for change in wanted:
+                done = await self._ask(change)
+                if done is None:
+                    return  # the listener knows, too
+                if done.error is not None:
+                    raise OptionError(done.error)
+                opened.add((change.model, change.revision))
         self.ready = True
         self.starts += 1
         self.freed()

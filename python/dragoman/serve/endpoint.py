@@ -7,7 +7,7 @@ import time
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import aclosing
 from enum import Enum
-from typing import Any, NoReturn, TypeVar
+from typing import Any, NamedTuple, NoReturn, TypeVar
 from urllib.parse import parse_qsl
 
 import msgspec
@@ -21,7 +21,19 @@ from dragoman.serve.queue import Full, Lost, Refused
 from dragoman.serve.safety import FAULT, Outside, address_of, log_fault
 from dragoman.serve.service import Gone, Service, TooLong
 
-__all__ = ["Bad", "Handler", "Key", "answer", "body", "charge", "endpoint", "fields", "lets_in_by_body"]
+__all__ = [
+    "Bad",
+    "Handler",
+    "Key",
+    "Upload",
+    "answer",
+    "body",
+    "charge",
+    "endpoint",
+    "fields",
+    "is_json",
+    "lets_in_by_body",
+]
 
 Handler = Callable[[Service, Request], Awaitable[Response]]
 T = TypeVar("T")
@@ -64,6 +76,7 @@ def endpoint(service: Service, path: str, handler: Handler, *, key: Key = Key.NO
     async def run(request: Request) -> Response:
         began = time.monotonic()
         try:
+            await service.begin()
             full = service.queue.refuse(service.options.deadline) if waits else None
             if full is not None:
                 raise full
@@ -169,20 +182,30 @@ async def body(request: Request, kind: type[T]) -> T:
         raise Bad("Invalid JSON: too many objects inside each other") from None
 
 
+def _kind(request: Request) -> str:
+    return request.headers.get("content-type", "").partition(";")[0].strip().lower()
+
+
+def is_json(request: Request) -> bool:
+    """Whether the body says that it is JSON."""
+    return _kind(request) == "application/json"
+
+
 async def fields(request: Request) -> dict[str, Any]:
     """The parameters of a request as LibreTranslate takes them: a JSON object, a form, or the query."""
-    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if kind == "application/json":
+    if is_json(request):
         given = await body(request, Any)
         if not isinstance(given, dict):
             raise Bad("Invalid JSON format")
         return given
     found: dict[str, Any] = _parsed(request.url.query)
-    if kind == "multipart/form-data":
+    if _kind(request) == "multipart/form-data":
         try:
             async with aclosing(request.stream()) as stream:
                 form = await _Form(request.headers, stream, max_fields=_MOST_FIELDS).parse()
-            found.update(form.items())
+            for name, value in form.items():
+                found[name] = value if isinstance(value, str) else Upload(value.filename or "", await value.read())
+            await form.close()
         except MultiPartException as error:
             raise Bad(f"Invalid request: {error.message}") from None
     else:
@@ -191,6 +214,13 @@ async def fields(request: Request) -> dict[str, Any]:
         except UnicodeDecodeError:
             raise Bad("Invalid request: expected UTF-8 text") from None
     return found
+
+
+class Upload(NamedTuple):
+    """A file of a form."""
+
+    name: str
+    content: bytes
 
 
 class _Form(MultiPartParser):

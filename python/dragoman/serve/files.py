@@ -10,9 +10,10 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol
 
-from dragoman.errors import InputError
+from dragoman.errors import InputError, OptionError
 from dragoman.serve.markup import Aligned, read_pages
 from dragoman.serve.models import Version
+from dragoman.serve.scanner import plain
 from dragoman.serve.service import PAGE_SIZE, Caller, Service, Translated, aligned, recipe_of
 
 if TYPE_CHECKING:
@@ -27,8 +28,19 @@ ENDINGS = {
     ".html": "text/html; charset=utf-8",
 }
 _TIMES = re.compile(r"\s*\d+[:.,]\d+[:.,]\d+([:.,]\d*)?\s*-->\s*\d+[:.,]\d+")
+_TAG = re.compile(r"<[^<>]*>")
+_UNBROKEN = re.compile(rf"(?:{_TAG.pattern}|\S)+")
+"""What stands on one line: a word with its tags."""
 _TEXT_SIZE, _XML_SIZE = 4, 10
 """Bytes of memory for each byte of text, and for each of a Word document when it is unpacked."""
+
+_RUNS = "|".join(f"{place}w:r" for place in ("", "w:hyperlink/", "w:ins/", "w:smartTag/", "w:sdt/w:sdtContent/"))
+"""Where runs of a paragraph are: links have their own, and so has what was added while changes are tracked."""
+_NO_TEXT = (
+    "*[not(self::w:rPr|self::w:t|self::w:tab|self::w:ptab|self::w:cr|self::w:noBreakHyphen"
+    "|self::w:br[not(@w:type) or @w:type='textWrapping'])]"
+)
+"""What else is in a run."""
 
 
 class Opened(Protocol):
@@ -45,7 +57,7 @@ class Opened(Protocol):
 def weight(ending: str, content: bytes) -> int:
     """Bytes of memory that a file takes when it is read, about."""
     if ending != ".docx":
-        return len(content) * (PAGE_SIZE if ending == ".html" else _TEXT_SIZE)
+        return len(content) * (_TEXT_SIZE if ending == ".txt" else PAGE_SIZE)
     with _damaged_documents_are_told(), zipfile.ZipFile(io.BytesIO(content)) as archive:
         size = sum(item.file_size for item in archive.infolist())
         return size + _XML_SIZE * sum(i.file_size for i in archive.infolist() if i.filename.endswith((".xml", ".rels")))
@@ -94,7 +106,10 @@ class _Html:
 
 
 class _Subtitles:
-    """Each subtitle is a text of its own, and has as many lines as before. Numbers and times stay as they are."""
+    """Each subtitle is a text of its own, and has as many lines as before. Numbers and times stay as they are.
+
+    Tags (`<i>`) go where their words go, as in a page.
+    """
 
     def __init__(self, text: str) -> None:
         lines = [line.rstrip("\r") for line in text.split("\n")]
@@ -113,33 +128,37 @@ class _Subtitles:
             self._parts += [lines[done : time + 1], lines[time + 1 : end]]
             done = end
         self._rest = lines[done:]
-        self.texts = [" ".join(" ".join(part).split()) for part in self._parts[1::2]]
+        self._pages = read_pages(" ".join(" ".join(part).split()) for part in self._parts[1::2])
+        self.texts = [segment.text for page in self._pages for segment in page.segments]
 
     async def translated(self, service: Service, version: Version, caller: Caller) -> bytes:
-        made = await service.long(self.texts, version, recipe_of(version), caller)
-        return await service.aside(service.options.deadline, self._written, [one.text for one in made])
+        recipe = recipe_of(version, detail=any(page.tags for page in self._pages))
+        made = await service.long(self.texts, version, recipe, caller)
+        return await service.aside(service.options.deadline, self._written, made)
 
-    def _written(self, texts: Sequence[str]) -> bytes:
+    def _written(self, made: Sequence[Translated]) -> bytes:
         lines: list[str] = []
-        for kept, part, text in zip(self._parts[::2], self._parts[1::2], texts, strict=True):
+        left = iter(made)
+        for kept, part, page in zip(self._parts[::2], self._parts[1::2], self._pages, strict=True):
+            text = plain(page.filled([aligned(next(left)) for _ in page.segments]))
             lines += [*kept, *_wrapped(text, len(part))]
         return "\n".join([*lines, *self._rest]).encode("utf-8", "replace")
 
 
 def _wrapped(text: str, most: int) -> list[str]:
-    """A text on so many lines of about the same length, or on fewer."""
-    words = text.split()
-    left = sum(map(len, words)) + len(words) - 1
+    """A text on so many lines of about the same length, tags not counted, or on fewer."""
+    words = [(word, len(_TAG.sub("", word))) for word in _UNBROKEN.findall(text)]
+    left = sum(size for _, size in words) + len(words) - 1
     made: list[str] = []
     line: list[str] = []
     length = 0
-    for word in words:
+    for word, size in words:
         lines = most - len(made)
-        if line and lines > 1 and length + 1 + len(word) > (left + lines - 1) // lines + 2:
+        if line and lines > 1 and length + 1 + size > (left + lines - 1) // lines + 2:
             made.append(" ".join(line))
             left -= length + 1
             line, length = [], 0
-        length += len(word) + bool(line)
+        length += size + bool(line)
         line.append(word)
     return [*made, " ".join(line)] if line else made
 
@@ -148,16 +167,20 @@ class _Word:
     """Paragraphs and cells of tables; bold and the like go where their words go."""
 
     def __init__(self, content: bytes) -> None:
-        import docx  # noqa: PLC0415  an extra
-        from docx.oxml.ns import qn  # noqa: PLC0415
-        from docx.text.paragraph import Paragraph  # noqa: PLC0415
-
+        try:
+            import docx  # noqa: PLC0415  an extra
+            from docx.oxml.ns import qn  # noqa: PLC0415
+            from docx.text.run import Run  # noqa: PLC0415
+        except ModuleNotFoundError:
+            raise OptionError("Word documents need python-docx: pip install 'dragoman[serve]'") from None
         with _damaged_documents_are_told():
             self._document = docx.Document(io.BytesIO(content))
-        # Not by tables, rows and cells: a cell may say that it is a thousand million columns wide.
-        inside = self._document.element.body.iter(qn("w:p"))
-        found = [(p, p.runs) for p in (Paragraph(element, self._document) for element in inside)]
-        self._paragraphs = [runs for _, runs in found if any(run.text.strip() for run in runs)]
+            # Not by tables, rows and cells: a cell may say that it is a thousand million columns wide.
+            inside = self._document.element.body.iter(qn("w:p"))
+            found = [[Run(run, self._document) for run in element.xpath(_RUNS)] for element in inside]
+        # Runs without text (pictures, fields, notes) stay as they are.
+        found = [[run for run in runs if run.text] for runs in found]
+        self._paragraphs = [runs for runs in found if any(run.text.strip() for run in runs)]
         self.texts = ["".join(run.text for run in runs) for runs in self._paragraphs]
 
     async def translated(self, service: Service, version: Version, caller: Caller) -> bytes:
@@ -195,4 +218,11 @@ def _refill(runs: Sequence[Run], made: Aligned) -> None:
         done = end
     texts[current].append(made.text[done:])
     for run, parts in zip(runs, texts, strict=True):
-        run.text = "".join(parts)
+        _write(run, "".join(parts))
+
+
+def _write(run: Run, text: str) -> None:
+    """Gives a run another text. What else is in it (a picture, a note, the end of a page) is kept, after the text."""
+    kept = run._r.xpath(_NO_TEXT)
+    run.text = text
+    run._r.extend(kept)

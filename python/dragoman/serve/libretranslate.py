@@ -6,16 +6,16 @@ import json
 import secrets
 import time
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from starlette.datastructures import UploadFile
 from starlette.requests import Request
 from starlette.responses import Response
 
+from dragoman._core import language_fits
 from dragoman.serve import files
-from dragoman.serve.endpoint import Bad, answer, fields, lets_in_by_body
+from dragoman.serve.endpoint import Bad, Upload, answer, fields, is_json, lets_in_by_body
 from dragoman.serve.languages import name_of
 from dragoman.serve.models import Version
 from dragoman.serve.service import Caller, Service, Translated, recipe_of
@@ -26,6 +26,8 @@ _SUGGESTED = 10_000
 """Characters of a suggestion."""
 _MOST_SUGGESTED = 64 << 20
 """Bytes of a file of suggestions, after which no more are taken."""
+_FILE_SIZE = 1000
+"""Bytes that a translated file takes besides its content."""
 
 
 def _needed(given: dict[str, Any], name: str) -> Any:
@@ -40,19 +42,24 @@ async def _version(
 ) -> tuple[Version, float]:
     """The model for two languages, and how sure its source language is."""
     loaded = service.models.loaded()
-    if source != "auto" and source not in {version.source for version in loaded}:
-        raise Bad(f"{source[:100]} is not supported")
-    if target not in {v.target for v in loaded} | {v.source for v in loaded}:
-        raise Bad(f"{target[:100]} is not supported")
+    sources = {version.source for version in loaded}
+    if source != "auto":
+        _supported(source, sources)
+    _supported(target, sources | {version.target for version in loaded})
     if source == "auto":
         known = await service.detect(" ".join(texts), caller, target)
         if known:
             return known[0]
-    for version in loaded:
-        if (version.source, version.target) == (source, target):
-            return version, 100.0
-    wanted = f"{name_of(target)} ({target})"
-    raise Bad(f"{wanted} is not available as a target language from {name_of(source)} ({source})")
+    version = service.models.meant(source, target)
+    if version is None:
+        wanted = f"{name_of(target)} ({target})"
+        raise Bad(f"{wanted} is not available as a target language from {name_of(source)} ({source})")
+    return version, 100.0
+
+
+def _supported(code: str, codes: Iterable[str]) -> None:
+    if not any(language_fits(code, one) for one in codes):
+        raise Bad(f"{code[:100]} is not supported")
 
 
 def _texts(given: dict[str, Any], service: Service, *, form: bool) -> list[str]:
@@ -79,11 +86,10 @@ def _alternatives(given: dict[str, Any], service: Service) -> int:
 
 async def translate(service: Service, request: Request) -> Response:
     """`/translate`."""
-    form = not request.headers.get("content-type", "").startswith("application/json")
     given = await fields(request)
     several = isinstance(given.get("q"), list)
     lets_in_by_body(service, request, given.get("api_key"), len(given["q"]) if several else 1)
-    texts = _texts(given, service, form=form)
+    texts = _texts(given, service, form=not is_json(request))
     source, target = _needed(given, "source"), _needed(given, "target")
     alternatives = _alternatives(given, service)
     how = given.get("format") or "text"
@@ -160,14 +166,13 @@ async def suggest(service: Service, request: Request) -> Response:
         raise Bad("Invalid request: q must be a text")
     if len(q) > _SUGGESTED or len(s) > _SUGGESTED:
         raise Bad(f"Invalid request: suggestions have at most {_SUGGESTED:,} characters")
-    pairs = {(entry.source, entry.target) for entry in service.models.entries.values()}
-    if (source, target) not in pairs:
-        raise Bad(f"{source[:50]}-{target[:50]} is not supported")
+    version, _ = await _version(service, service.caller(request), source, target, [q])
     # The names of files come from the models, never from a request.
-    path = Path(service.options.suggestions) / f"{source}-{target}.jsonl"
+    path = Path(service.options.suggestions) / f"{version.source}-{version.target}.jsonl"
     if path.exists() and path.stat().st_size > _MOST_SUGGESTED:
         raise Bad("there is no more room for suggestions on this server", 403)
-    line = json.dumps({source: " ".join(q.split()), target: " ".join(s.split())}, ensure_ascii=False)
+    pair = {version.source: " ".join(q.split()), version.target: " ".join(s.split())}
+    line = json.dumps(pair, ensure_ascii=False)
     with path.open("a", encoding="utf-8", errors="replace") as file:
         file.write(f"{line}\n")
     return answer({"success": True})
@@ -178,53 +183,68 @@ async def health(service: Service, request: Request) -> Response:  # noqa: ARG00
     return answer({"status": "ok"})
 
 
+class _File(NamedTuple):
+    """A translated file that waits to be fetched."""
+
+    made: float
+    """By the monotonic clock."""
+    name: str
+    kind: str
+    content: bytes
+
+    @property
+    def size(self) -> int:
+        return len(self.content) + _FILE_SIZE
+
+
 class Downloads:
     """Translated files, in memory, until they are old or there are too many."""
 
     def __init__(self, most: int = 64 << 20, seconds: float = 900.0) -> None:
         self._most, self._seconds = most, seconds
-        self._files: OrderedDict[str, tuple[float, str, str, bytes]] = OrderedDict()
+        self._files: OrderedDict[str, _File] = OrderedDict()
+        self.size = 0
+        """Bytes of them all."""
 
     def add(self, name: str, kind: str, content: bytes) -> str:
         """Keeps a file; what it is called from now on."""
         token = f"{secrets.token_urlsafe(24)}{Path(name).suffix.lower()}"
-        self._files[token] = time.monotonic(), name, kind, content
-        now = time.monotonic()
-        while self._files:
-            began = next(iter(self._files.values()))[0]
-            if now - began < self._seconds and sum(len(f[3]) for f in self._files.values()) <= self._most:
-                break
-            self._files.popitem(last=False)
+        file = self._files[token] = _File(time.monotonic(), name, kind, content)
+        self.size += file.size
+        while self._files and (self.size > self._most or self._old(next(iter(self._files.values())))):
+            _, gone = self._files.popitem(last=False)
+            self.size -= gone.size
         return token
+
+    def _old(self, file: _File) -> bool:
+        return time.monotonic() - file.made > self._seconds
 
     async def get(self, service: Service, request: Request) -> Response:  # noqa: ARG002
         """`/download_file/NAME`."""
-        found = self._files.get(request.path_params["token"])
-        if found is None or time.monotonic() - found[0] > self._seconds:
+        file = self._files.get(request.path_params["token"])
+        if file is None or self._old(file):
             raise Bad("there is no such file, or not any more", 404)
-        _, name, kind, content = found
-        plain = "".join(c if c.isascii() and (c.isalnum() or c in "._-") else "_" for c in name)
+        plain = "".join(c if c.isascii() and (c.isalnum() or c in "._-") else "_" for c in file.name)
         headers = {"content-disposition": f'attachment; filename="{plain}"'}
-        return Response(content, 200, headers, kind)
+        return Response(file.content, 200, headers, file.kind)
 
     async def translate_file(self, service: Service, request: Request) -> Response:
         """`/translate_file`."""
         given = await fields(request)
         lets_in_by_body(service, request, given.get("api_key"))
         upload = given.get("file")
-        if not isinstance(upload, UploadFile):
+        if not isinstance(upload, Upload):
             raise Bad("Invalid request: missing file parameter")
         source, target = _needed(given, "source"), _needed(given, "target")
-        name = Path(upload.filename or "").name
+        name = Path(upload.name).name
         if not name:
             raise Bad("Invalid request: empty file")
         ending = Path(name).suffix.lower()
         if ending not in files.ENDINGS:
             raise Bad("Invalid request: file format not supported")
-        content = await upload.read()
         caller = service.caller(request)
-        service.fits(await service.aside(caller.seconds, files.weight, ending, content), caller)
-        opened = await service.aside(caller.seconds, files.read, ending, content)
+        service.fits(await service.aside(caller.seconds, files.weight, ending, upload.content), caller)
+        opened = await service.aside(caller.seconds, files.read, ending, upload.content)
         version, _ = await _version(service, caller, source, target, opened.texts)
         made = await opened.translated(service, version, caller)
         stem = f"{Path(name).stem[:80]}_{version.target}{ending}"

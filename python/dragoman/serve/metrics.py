@@ -20,7 +20,7 @@ class Metrics:
         self._sum = 0.0
 
     def count(self, path: str, status: int, seconds: float) -> None:
-        """One more; `path` is that of the route, so that callers cannot make names."""
+        """One more; `path` is that of the route, so that callers cannot make names, or `refused`."""
         self._requests[path, status] += 1
         self._buckets[bisect_left(_BOUNDS, seconds)] += 1
         self._sum += seconds

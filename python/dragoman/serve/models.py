@@ -7,10 +7,12 @@ from collections.abc import Mapping
 from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass, field
+from operator import eq
 from pathlib import Path
 from typing import Any
 from weakref import WeakValueDictionary, finalize
 
+from dragoman._core import language_fits
 from dragoman.errors import InputError, OptionError
 from dragoman.model import MANIFEST, Model
 from dragoman.options import closest
@@ -153,14 +155,27 @@ class Models:
             raise NoModel(f"there is no model `{name[:100]}`; {closest(name[:100], self._entries)}")
         return entry
 
-    def find(self, source: str, target: str) -> Version:
-        """The loaded model of a pair of languages, the first that was named."""
+    def meant(self, source: str, target: str) -> Version | None:
+        """The loaded model that somebody means by two languages, the first that was named.
+
+        `DE` and `deu` are `de`, if nothing else is; without a language any will do.
+        """
         pairs = self.loaded()
-        for version in pairs:
-            if (version.source, version.target) == (source, target):
-                return version
+        for same in (eq, language_fits):
+            for version in pairs:
+                asked = ((source, version.source), (target, version.target))
+                if all(not code or same(code, found) for code, found in asked):
+                    return version
+        return None
+
+    def find(self, source: str, target: str) -> Version:
+        """The same; that there is none is an error."""
+        version, pairs = self.meant(source, target), self.loaded()
+        if version is not None:
+            return version
         known = ", ".join(dict.fromkeys(f"{v.source}-{v.target}" for v in pairs)) or "none"
-        raise NoModel(f"no model translates {source[:40]} to {target[:40]}; loaded: {known}")
+        wanted = f"{source[:40]} to {target[:40]}" if target else f"from {source[:40]}" if source else "anything"
+        raise NoModel(f"no model translates {wanted}; loaded: {known}")
 
     def now(self, name: str) -> Version:
         """The version of a model that requests have which come now."""
@@ -224,10 +239,13 @@ class Models:
     async def _apply(self, change: Apply) -> dict[str, Any]:
         """Changes all decoders; what the model is then. The first one to refuse stops it, and nothing has changed."""
         about: dict[str, Any] = {}
-        for decoder in self._decoders:
-            done: Applied = await decoder.apply(copy(change))
-            if done.error is not None:
-                self._drop(change.model, change.revision)
-                raise OptionError(done.error)
-            about = done.about or about
-        return about
+        while True:
+            starts = [decoder.starts for decoder in self._decoders]
+            for decoder in self._decoders:
+                done: Applied = await decoder.apply(copy(change))
+                if done.error is not None:
+                    self._drop(change.model, change.revision)
+                    raise OptionError(done.error)
+                about = done.about or about
+            if starts == [decoder.starts for decoder in self._decoders]:  # else who began anew knows nothing of it
+                return about

@@ -143,7 +143,7 @@ def describe() -> dict[str, Any]:
         "/detect": {"post": _way("Tell the language among those of the models", _json(_list(known)),
                                  body=_form(_object({"q": one_or_several}, api_key=_TEXT)), bad=_LIBRE_ASKED, key=True)},
         "/suggest": {"post": _way("Keep a better translation for the next training",
-                                  _json(_all_of({"success": _YES})), body=_form(suggestion), bad=_BODY, key=True)},
+                                  _json(_all_of({"success": _YES})), body=_form(suggestion), bad=_LIBRE_ASKED, key=True)},
         "/translate_file": {"post": _way("Translate a file: txt, srt, docx, html",
                                          _json(_all_of({"translatedFileUrl": _TEXT})),
                                          body=_form(upload, ("multipart/form-data",)), bad=_LIBRE_ASKED, key=True)},

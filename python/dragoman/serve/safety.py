@@ -22,6 +22,7 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from dragoman.errors import InputError
+from dragoman.serve.metrics import Metrics
 
 __all__ = [
     "FAULT",
@@ -138,7 +139,8 @@ def read_keys(path: str) -> Keys:
     try:
         lines = Path(path).read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: {getattr(error, 'strerror', None) or error}", path) from None
+        why = getattr(error, "strerror", None) or error
+        raise InputError(f"{path}: {why}; expected a file with a key a line", path) from None
     for number, line in enumerate(lines, start=1):
         words = line.partition("#")[0].split()
         if not words:
@@ -149,7 +151,7 @@ def read_keys(path: str) -> Keys:
             raise InputError(f"{path}:{number}: a key has at least {_LEAST_KEY} characters", path, number)
         (admins if words[1:] else users).add(words[0])
     if not users and not admins:
-        raise InputError(f"{path}: it has no keys", path)
+        raise InputError(f"{path}: expected a key a line, found none", path)
     return Keys(frozenset(users), frozenset(admins))
 
 
@@ -232,9 +234,18 @@ class Guard:
     """The outermost layer: hosts and origins that are let in, sizes of bodies, headers of answers."""
 
     def __init__(
-        self, app: ASGIApp, *, room: Room, most: int, hosts: Sequence[str], cors: str = "", seconds: float = 30.0
+        self,
+        app: ASGIApp,
+        *,
+        room: Room,
+        most: int,
+        hosts: Sequence[str],
+        cors: str = "",
+        seconds: float = 30.0,
+        metrics: Metrics | None = None,
     ) -> None:
         self._app, self._most, self._cors, self._seconds = app, most, cors, seconds
+        self._metrics = metrics or Metrics()
         self._hosts = frozenset(hosts)
         """Names that a browser may call this server by: against pages that give themselves its address."""
         self._room = room
@@ -257,7 +268,7 @@ class Guard:
 
     async def _run(self, scope: Scope, body: _Body, answer: Send, hold: Hold) -> None:
         """Has the request answered; what goes wrong on the way is told, if the answer has not begun."""
-        length = Headers(scope=scope).get("content-length", "0")
+        length, came = Headers(scope=scope).get("content-length", "0"), time.monotonic()
         begun = False
 
         async def watched(message: Message) -> None:
@@ -273,6 +284,7 @@ class Guard:
         except (_Unread, ClientDisconnect):
             return
         except Outside as error:
+            self._metrics.count("refused", error.status, time.monotonic() - came)
             if begun:
                 return  # the server cuts the connection: what was sent is not whole
             if isinstance(error, TooLarge):

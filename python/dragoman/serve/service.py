@@ -17,6 +17,7 @@ import msgspec
 from starlette.requests import Request
 from starlette.types import Receive
 
+from dragoman._core import language_fits
 from dragoman.document import Document, spaced
 from dragoman.errors import OptionError
 from dragoman.serve.frames import Found, Recipe
@@ -104,6 +105,26 @@ class Service:
         self.guesses = Rates(_GUESSES)
         self._thread = ThreadPoolExecutor(1, "dragoman-aside")
         self._splitters: dict[str, Splitter] = {}
+        self._began: asyncio.Future[None] | None = None
+
+    async def begin(self) -> None:
+        """Starts decoders and models, once.
+
+        With the server; or with the first request, where another application has this one inside and tells it nothing.
+        """
+        if self._began is None:
+            self._began = asyncio.ensure_future(self._begin())
+        await asyncio.shield(self._began)
+
+    async def _begin(self) -> None:
+        await asyncio.gather(*(decoder.start() for decoder in self.queue.decoders))
+        await self.models.begin()
+
+    async def end(self) -> None:
+        """Ends them when what is under way is done, or its time is over."""
+        self.closing = True
+        await self.queue.idle(self.options.deadline)
+        await asyncio.gather(*(decoder.close() for decoder in self.queue.decoders))
 
     def splitter(self, language: str) -> Splitter:
         """What finds sentences of a language."""
@@ -302,7 +323,7 @@ class Service:
         """Which model knows the most of a text's words, as percentages: the best first."""
         versions: dict[str, Version] = {}
         for version in self.models.loaded():
-            if not target or version.target == target:
+            if not target or language_fits(target, version.target):
                 versions.setdefault(version.source, version)
         line = " ".join(text[:_DETECTED].split())
         shares = []
@@ -315,10 +336,7 @@ class Service:
         """The model that somebody means, as it is now."""
         if model:
             return self.models.now(model)
-        loaded = self.models.loaded()
-        if not source and not target and loaded:
-            return loaded[0]
-        if source in {"", "auto"}:
+        if source == "auto" or (target and not source):
             known = await self.detect(" ".join(texts)[:_DETECTED], caller, target)
             if not known:
                 raise NoModel(f"no model translates to {target[:40]}")
@@ -336,7 +354,7 @@ class Service:
     def gauges(self) -> list[tuple[str, str, str, float]]:
         """What `/metrics` shows besides requests."""
         queue = self.queue
-        starts = sum(getattr(decoder, "starts", 1) - 1 for decoder in queue.decoders)
+        starts = sum(decoder.starts - 1 for decoder in queue.decoders)
         return [
             ("dragoman_requests_waiting", "gauge", "Requests under way.", queue.works),
             ("dragoman_wait_seconds", "gauge", "Estimated wait of a request that comes now.", queue.wait),

@@ -133,6 +133,13 @@ class Options(Seeded, Sorting):
         metavar="FILE",
         section="Language model",
     )
+    lm_mix: tuple[str, ...] = option(
+        (),
+        help="Target text like what will be translated: each text of --lm-text and the bitext's own get a model each, "
+        "and these are mixed as makes this text likely (dragoman lm tune); without it all text makes one model.",
+        metavar="FILE",
+        section="Language model",
+    )
     classes: word_classes.Numbers = group(word_classes.Numbers, defaults={"classes": (20, 50)}, section="Word classes")
     clustering: word_classes.Options = group(
         word_classes.Options,
@@ -243,6 +250,8 @@ def train(
     if out is None:
         raise OptionError("name the folder of the model: out")
     o, folder = made(Options, changes, base=options), Path(out)
+    if o.lm_mix and not o.lm_text:
+        raise OptionError("lm_mix mixes the model of the bitext with others: give more text with lm_text")
     grammars.refuse_others(o.system, changes, _phrases_own())
     plan = _planned(_given(source, target, bitext, o.corpus.languages), o)
     o = replace(o, corpus=plan.settled.options) if not o.alignments else o
@@ -388,7 +397,7 @@ def _hashes(plan: _Plan, o: Options) -> dict[str, str]:
     """The hash of every file that is read."""
     learnt = [file for side in plan.settled.sides for file in side.files.values()]
     links = [o.alignments] if o.alignments else []
-    more = [*o.corpus.exclude, *o.lm_text, *o.grammar.filter, *links, *learnt]
+    more = [*o.corpus.exclude, *o.lm_text, *o.lm_mix, *o.grammar.filter, *links, *learnt]
     inputs = {}
     for path in map(Path, [*plan.found.paths, *more]):
         if not path.is_file():
@@ -625,19 +634,36 @@ class _Run:
         return ready
 
     def _lm(self) -> Made:
+        o, others = self.options, len(self.options.lm_text)
+        ready = self._ready([*o.lm_text, *o.lm_mix], 1)
+        texts = [self._sides[1], *ready[:others]]
+        if o.lm_mix:
+            return self._mixed(texts, ready[others:])
+        report = self._estimated(texts, "lm", "hash")
+        return ["lm"], {"tokens": report.tokens, "types": report.types, "counts": report.counts}
+
+    def _estimated(self, texts: Sequence[Path], name: str, form: Literal["arpa", "hash"]) -> lm.Estimate:
         o = self.options
-        report = lm.estimate(
-            [self._sides[1], *self._ready(o.lm_text, 1)],
-            self.work / "lm",
+        return lm.estimate(
+            texts,
+            self.work / name,
             o.lm,
             memory=o.memory,
             folder=self.work,
             discount_fallback=(0.5, 1.0, 1.5),  # for a text so small that there is nothing to take discounts from
             skip_symbols=True,
-            form="hash",
+            form=form,
             engine=self.engine,
         )
-        return ["lm"], {"tokens": report.tokens, "types": report.types, "counts": report.counts}
+
+    def _mixed(self, texts: Sequence[Path], like: Sequence[Path]) -> Made:
+        """A model of each text, mixed as makes `like` likely."""
+        parts = [self.work / f"lm.{number}.arpa" for number in range(len(texts))]
+        reports = [self._estimated([text], part.name, "arpa") for text, part in zip(texts, parts, strict=True)]
+        lines = [line for text in like for line in read_text(text)]
+        weights = lm.tune_weights([lm.Model(part) for part in parts], lines)
+        counts = lm.merge(parts, weights, self.work / "lm", form="hash")
+        return ["lm"], {"tokens": sum(r.tokens for r in reports), "counts": counts, "weights": weights}
 
     def _classes(self) -> Made:
         numbers, search = self.options.classes.wanted, replace(self.options.clustering, seed=self.options.seed)

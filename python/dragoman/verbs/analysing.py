@@ -15,7 +15,7 @@ from dragoman.tables import table
 from dragoman.types import F64, Hypotheses, Metric
 from dragoman.verbs.inputs import lines_of, metric_of, references_of
 
-__all__ = ["Analysis", "analyse"]
+__all__ = ["Analysis", "analyse", "to_judge"]
 
 _SHOWN = 10
 
@@ -35,6 +35,8 @@ class Analysis:
     behind: Sequence[Ngram]
     """and the second."""
     sentences: Sequence[Mapping[str, Any]]
+    reordered: Sequence[Mapping[str, Any]]
+    """Sentences with mostly the same words in another order, of the first runs."""
 
     def to_dict(self) -> dict[str, Any]:
         """What JSON shows."""
@@ -57,10 +59,16 @@ class Analysis:
             parts += [f"n-grams that {name} gets right more often", table(["", *self.names], rows), ""]
         parts.append("sentences that differ most")
         for one in self.sentences[:_SHOWN]:
-            parts.append(f"line {one['line']}, {one['difference']:+.1f}")
-            parts += [f"  {'reference':12} {one['reference']}", f"  {self.names[0]:12} {one['first']}"]
-            parts.append(f"  {self.names[1]:12} {one['second']}")
+            parts += [f"line {one['line']}, {one['difference']:+.1f}", *self._side_by_side(one)]
+        if self.reordered:
+            parts += ["", f"mostly the same words in another order: {len(self.reordered):,} sentences"]
+        for one in self.reordered[:_SHOWN]:
+            parts += [f"line {one['line']}, words moved: {one['moved']}", *self._side_by_side(one)]
         return "\n".join(parts)
+
+    def _side_by_side(self, one: Mapping[str, Any]) -> list[str]:
+        rows = ("reference", one["reference"]), (self.names[0], one["first"]), (self.names[1], one["second"])
+        return [f"  {name:12} {text}" for name, text in rows]
 
 
 def analyse(
@@ -93,12 +101,40 @@ def analyse(
         {"line": i + 1, "difference": gap, "reference": reference[i], "first": texts[0][0][i], "second": texts[1][0][i]}
         for i, gap in breakdown.differing(pair[0], pair[1], form, 2 * _SHOWN)
     ]
+    moved = [
+        {"line": one.sentence + 1, "moved": one.moved, "reference": reference[one.sentence],
+         "first": texts[0][0][one.sentence], "second": texts[1][0][one.sentence]}
+        for one in breakdown.reordered(texts[0][0], texts[1][0], tokenized=tokenized)
+    ]  # fmt: skip
     by_frequency = breakdown.by_frequency(texts, reference, counted, tokenized=tokenized) if training else []
     return Analysis(
         (first, last), form.name, by_frequency, breakdown.by_sentences(pair, form, wanted, breakdown.LENGTHS),
         breakdown.by_sentences(pair, form, ratio, breakdown.RATIOS),
-        [_quarter(b) for b in breakdown.by_sentences(pair, form, ranks, (0, 1, 2, 3))], ahead, behind, shown,
+        [_quarter(b) for b in breakdown.by_sentences(pair, form, ranks, (0, 1, 2, 3))], ahead, behind, shown, moved,
     )  # fmt: skip
+
+
+_TO_JUDGE = ("line", "words moved", "source", "reference", "one", "two", "one is")
+
+
+def to_judge(
+    systems: Mapping[str, Sequence[Any]], references: Any, source: Any = None, *, tokenized: bool = False, seed: int = 0
+) -> list[str]:
+    """Sentences whose word order the last system changes, as rows with tabs for people who judge them.
+
+    Which system is `one` is drawn for each sentence, so that nobody knows whom they judge; the last column tells.
+    """
+    name, *_, other = systems
+    first, second = ([str(line) for line in lines_of(systems[which][0], "output")] for which in (name, other))
+    lines = references_of(references)
+    told = [""] * len(lines) if source is None else list(lines_of(source, "source"))
+    draw = np.random.default_rng([seed])
+    rows: list[Sequence[object]] = [_TO_JUDGE]
+    for found in breakdown.reordered(first, second, tokenized=tokenized):
+        i, swapped = found.sentence, bool(draw.integers(2))
+        one, two = (second[i], first[i]) if swapped else (first[i], second[i])
+        rows.append((i + 1, found.moved, told[i], lines[i][0], one, two, other if swapped else name))
+    return ["\t".join(str(cell).replace("\t", " ") for cell in row) for row in rows]
 
 
 def _quarter(bucket: Bucket) -> Bucket:

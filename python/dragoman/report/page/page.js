@@ -167,7 +167,7 @@ function compare() {
   const hard = difficulty(t), sorted = rows.map((i) => hard[i]).sort((p, q) => p - q), at = (q) => sorted[Math.floor(q * sorted.length)];
   bars("p-difficulty", names, buckets(t, [a, b], rows, (i) => hard[i], [-1, at(0.25), at(0.5), at(0.75)], ["hardest", "hard", "easy", "easiest"]), "sentences");
   const [ahead, behind] = ngrams(t, a, b, rows);
-  const list = (title, found) => el("div", {}, el("h4", {}, title), el("table", {}, el("thead", {}, el("tr", {}, ...["words", ...names].map((n) => el("th", {}, n)))), el("tbody", {}, ...found.map((g) => el("tr", {}, el("td", { class: "name" }, g[0]), el("td", {}, g[1].toFixed(1)), el("td", {}, g[2].toFixed(1)))))));
+  const list = (title, found) => el("div", { class: "scroll" }, el("h4", {}, title), el("table", {}, el("thead", {}, el("tr", {}, ...["words", ...names].map((n) => el("th", {}, n)))), el("tbody", {}, ...found.map((g) => el("tr", {}, el("td", { class: "name" }, g[0]), el("td", {}, g[1].toFixed(1)), el("td", {}, g[2].toFixed(1)))))));
   $("ngrams").replaceChildren(list(`${names[0]} ahead`, ahead), list(`${names[1]} ahead`, behind));
 }
 function difficulty(t) {
@@ -190,12 +190,21 @@ function derivation(name, told) {
   const more = told.nbest.map(([text, value]) => el("tr", {}, el("td", { colspan: "2" }, text), el("td", { class: "adds" }, String(value))));
   return el("details", { class: "derivation" }, el("summary", {}, `${name}, its first run: ${told.list ? "features" : "derivation"} (score ${told.score}) and other candidates`), el("div", { class: "scroll" }, el("table", {}, el("tbody", {}, ...rows, ...more))));
 }
+// The fewest words to move from one order to the other, of those that both have: none if they share too few. As breakdown.reordered.
+function moved(first, second) {
+  const places = new Map(), order = [], ends = [];
+  second.forEach((w, k) => { if (!places.has(w)) places.set(w, []); places.get(w).push(k); });
+  for (const w of first) { const own = places.get(w); if (own && own.length) order.push(own.shift()); }
+  for (const k of order) { const at = ends.findIndex((end) => end >= k); ends[at < 0 ? ends.length : at] = k; }
+  return 2 * order.length >= 0.75 * (first.length + second.length) ? order.length - ends.length : 0;
+}
 function sentences() {
   const t = T(), a = runsOf(t, view.a)[0], b = runsOf(t, view.b)[0], order = $("s-order").value, wins = $("s-wins").value, details = $("s-details").checked;
   let found = view.rows.map((i) => ({ i, x: sentenceScore(t, i, a[i]), y: sentenceScore(t, i, b[i]) }));
   if (wins) found = found.filter((s) => wins === "tie" ? s.x === s.y : wins === "b" ? s.y > s.x : s.x > s.y);
   if (details) found = found.filter((s) => Object.values(t.details).some((d) => d[s.i]));
-  const keys = { gap: (s) => -Math.abs(s.y - s.x), second: (s) => s.x - s.y, first: (s) => s.y - s.x, place: (s) => s.i, worst: (s) => Math.min(s.x, s.y) };
+  if (order === "moved") found = found.map((s) => ({ ...s, moved: moved(words(t.texts[t.starts[s.i] + a[s.i]]), words(t.texts[t.starts[s.i] + b[s.i]])) })).filter((s) => s.moved);
+  const keys = { moved: (s) => -s.moved, gap: (s) => -Math.abs(s.y - s.x), second: (s) => s.x - s.y, first: (s) => s.y - s.x, place: (s) => s.i, worst: (s) => Math.min(s.x, s.y) };
   found.sort((p, q) => keys[order](p) - keys[order](q) || p.i - q.i);
   const size = 10, pages = Math.max(1, Math.ceil(found.length / size));
   view.page = Math.min(Math.max(view.page, 0), pages - 1);

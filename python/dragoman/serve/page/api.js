@@ -12,7 +12,9 @@ export function hasKey() { return key !== ""; }
 async function ask(path, options = {}) {
   const headers = { ...(options.headers || {}) };
   if (key) headers.Authorization = `Bearer ${key}`;
-  const answer = await fetch(path, { ...options, headers });
+  const answer = await fetch(path, { ...options, headers }).catch((error) => {
+    throw error.name === "AbortError" ? error : new Failed("the server does not answer: is it still running?", 0);
+  });
   if (answer.ok) return answer;
   const told = await answer.json().catch(() => ({}));
   throw new Failed(told.error || `the server answered ${answer.status}`, answer.status);

@@ -11,11 +11,17 @@ const state = { models: [], made: null, text: "", chosen: 0, asking: null, expla
 const rows = new Rows($("words"), (source, target) => lightWords(source, target));
 const alternatives = new Alternatives($("nbest"), $("features"), $("compared"));
 
+const many = (count, what) => `${count} ${what}${count === 1 ? "" : "s"}`;
+
 function model() { return state.models.find((one) => one.name === $("model").value); }
 
 function fail(error) {
   if (error.name === "AbortError") return;
-  if (error.status === 401 || error.status === 403) { $("keybox").hidden = false; $("key").focus(); }
+  if (error.status === 401 || error.status === 403) {
+    $("keybox").hidden = false;
+    $("keybox").append($("error"));
+    $("key").focus();
+  } else $("status").after($("error"));
   $("error").textContent = error.message;
   $("error").hidden = false;
   $("status").textContent = "";
@@ -23,13 +29,17 @@ function fail(error) {
 
 function glossary() {
   const terms = {};
-  for (const line of $("glossary").value.split("\n")) {
+  let others = 0;
+  for (const line of $("glossary").value.split("\n").filter((one) => one.trim())) {
     const at = line.indexOf("=");
-    const [term, others] = [line.slice(0, at).trim(), line.slice(at + 1).split("|").map((t) => t.trim()).filter(Boolean)];
-    if (at > 0 && term && others.length) terms[term] = [...new Set(others)];
+    const term = line.slice(0, Math.max(0, at)).trim();
+    const found = line.slice(at + 1).split("|").map((one) => one.trim()).filter(Boolean);
+    if (term && found.length) terms[term] = [...new Set(found)];
+    else others += 1;
   }
   const count = Object.keys(terms).length;
-  $("terms").textContent = count ? `(${count} ${count === 1 ? "term" : "terms"})` : "";
+  const told = [count && many(count, "term"), others && `${many(others, "line")} without a term and a translation`];
+  $("terms").textContent = told.some(Boolean) ? `(${told.filter(Boolean).join(", ")})` : "";
   return count ? terms : null;
 }
 
@@ -56,13 +66,15 @@ async function translate() {
     state.text = text;
     state.made = made;
     state.chosen = Math.min(state.chosen, Math.max(0, state.made.sentences.length - 1));
-    const count = state.made.sentences.length;
     const time = ((performance.now() - began) / 1000).toFixed(2);
-    $("status").textContent = `${count} ${count === 1 ? "sentence" : "sentences"} in ${time} s`;
+    $("status").textContent = `${many(state.made.sentences.length, "sentence")} in ${time} s`;
     $("suggestion").value = state.made.text;
     await explain();
-  } catch (error) { if (!asking.signal.aborted) fail(error); }
-  finally { if (state.asking === asking) $("target").classList.remove("busy"); }
+  } catch (error) {
+    if (asking.signal.aborted) return;
+    clear();  // what is there belongs to another text
+    fail(error);
+  } finally { if (state.asking === asking) $("target").classList.remove("busy"); }
 }
 
 // The translation of a text; none if the text needs more time than a request has.
@@ -224,13 +236,16 @@ async function upload() {
   $("download").hidden = true;
   try {
     const { translatedFileUrl } = await api.translateFile(file, model().source, model().target);
-    const place = new URL(translatedFileUrl);
-    const link = Object.assign(document.createElement("a"), { href: place.pathname, textContent: `Translation of ${file.name}` });
+    const href = `download_file/${translatedFileUrl.split("/").pop()}`;  // from where this page came, by whatever way
+    const link = Object.assign(document.createElement("a"), { href, textContent: `Translation of ${file.name}` });
     link.download = "";
     $("download").replaceChildren(link);
     $("download").hidden = false;
     $("status").textContent = "The file is ready.";
-  } catch (error) { fail(error); }
+  } catch (error) {
+    error.message = `${file.name}: ${error.message}`;
+    fail(error);
+  }
   $("file").value = "";
 }
 
@@ -245,7 +260,6 @@ function theme(value) {
   if (value) document.documentElement.dataset.theme = value;
   const dark = value === "dark" || (!value && matchMedia("(prefers-color-scheme: dark)").matches);
   $("theme").setAttribute("aria-pressed", String(dark));
-  $("theme").textContent = dark ? "Light" : "Dark";
 }
 
 async function start() {
@@ -256,6 +270,8 @@ async function start() {
   $("error").hidden = true;
   $("suggest-box").hidden = !settings.suggestions;
   $("model").replaceChildren(...state.models.map((one) => new Option(`${one.source} → ${one.target} (${one.name})`, one.name)));
+  $("models").hidden = !model();
+  if (!model()) throw new api.Failed("no model is loaded on this server", 0);
   languages();
   if ($("source").value) translate();
 }

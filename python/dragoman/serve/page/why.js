@@ -4,14 +4,16 @@ import { direction, make } from "./words.js";
 const ROWS = 14;  // features that are shown one by one
 const shown = (value) => value.toFixed(3).replace("-", "−");
 
-const ORIGINS = { rule: "table", unknown: "unknown word, copied", given: "given, or glossary", glue: "put together" };
+// Where a phrase comes from, if not from the table of rules.
+const ORIGINS = { unknown: "unknown word, copied", given: "given, or glossary", glue: "put together" };
 
 export function showPhrases(table, phrases, { source: from, target: to }) {
   table.tBodies[0].replaceChildren(...phrases.map((phrase) => {
     const source = make("td", { dir: direction(from), lang: from }, phrase.source);
     source.style.paddingInlineStart = `min(${0.5 + phrase.depth * 1.1}rem, ${5 + phrase.depth * 3}%)`;
-    return make("tr", {}, source, make("td", { dir: direction(to), lang: to }, phrase.target || "(nothing)"),
-      make("td", {}, ORIGINS[phrase.origin] || phrase.origin), make("td", { className: "number" }, shown(phrase.score)));
+    const target = make("td", {}, make("bdi", { dir: direction(to), lang: to }, phrase.target || "(nothing)"));
+    if (ORIGINS[phrase.origin]) target.append(" ", make("small", {}, ORIGINS[phrase.origin]));
+    return make("tr", {}, source, target, make("td", { className: "number" }, shown(phrase.score)));
   }));
 }
 

@@ -73,7 +73,7 @@ class Mira(BatchTuner):
     near: int = option(
         0,
         help="Online: how many of the model's best candidates hope and the predictions look at; 0 is all. A "
-        "list of 50,000 for `mb` and 500 for the rest (Eidelman 2012) is `--size 50000` with near=500.",
+        "list of 50,000 for `mb` and 500 for the rest (Eidelman 2012) is `--nbest-size 50000` with near=500.",
         min=0,
     )
     space: Literal["list", "lattice"] = option(
