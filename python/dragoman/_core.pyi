@@ -91,6 +91,7 @@ __all__ = [
     "read_links",
     "read_markup",
     "refusal",
+    "rule_attributes",
     "rules_form",
     "rules_import",
     "rules_of_sentence",
@@ -1068,6 +1069,7 @@ class Stop:
     def stopped(self) -> bool: ...
 
 def lm_copies(wanted: bool) -> None: ...
+def rule_attributes() -> list[tuple[str, str]]: ...
 def read_markup(
     line: str, plain: bool
 ) -> tuple[str, list[tuple[int, int, str, float]], list[int], list[tuple[int, int]]]: ...

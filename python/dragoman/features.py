@@ -177,6 +177,21 @@ class Bins(_Set):
 
 
 @dataclass(frozen=True, slots=True)
+class Boosted(_Set):
+    """Boosted trees."""
+
+    file: str = option("", help="The trees, as `dragoman features boost` writes them.", metavar="FILE")
+
+    def part(self, folder: Path | None) -> Part:
+        """What the model's description says of it."""
+        if folder is not None and not self.file:
+            raise OptionError(
+                "feature set boosted: expected boosted:file=FILE, trees that `dragoman features boost` made"
+            )
+        return Part("boosted", "boosted", _given(path=_path(self.file)))
+
+
+@dataclass(frozen=True, slots=True)
 class SparseHrm(_Set):
     """Sparse HRM."""
 
@@ -246,6 +261,11 @@ ABOUT: dict[str, tuple[str, str, Sequence[str]]] = {
         "how often the rule was seen, its lengths, links between frequent words",
         "Cherry 2013",
         ["bin:count:3-4", "bin:source:2", "bin:target:3", "bin:length:2>3", "bin:pair:das>the"],
+    ),
+    "boosted": (
+        "each rule, with the value of the leaf that it comes to in each of some regression trees over its attributes",
+        "Toutanova & Ahn 2013",
+        ["boosted:1", "boosted:230"],
     ),
     "sparse-hrm": (
         "the orientation of a phrase towards the block on top of the stack, with words and classes of both",

@@ -62,6 +62,7 @@ TABLE: dict[str, dict[str, Any]] = {
         "path": "dragoman.features:SourcePaths",
         "pb": "dragoman.features:PhraseBoundaries",
         "bin": "dragoman.features:Bins",
+        "boosted": "dragoman.features:Boosted",
         "sparse-hrm": "dragoman.features:SparseHrm",
     },
     "tokenizer": {

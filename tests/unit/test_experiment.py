@@ -528,3 +528,57 @@ def test_each_command_runs_alone_as_it_is_shown(folder: Path, cli: Cli) -> None:
         code, _, err = cli(*words)
         assert (program, code) == ("dragoman", 0), err
         assert {path: path.read_bytes() for path in step.folder.glob("text")} == whole
+
+
+def test_options_name_the_folders_of_steps(folder: Path, cli: Cli) -> None:
+    command = (
+        "dragoman features boost --model {base}/model --src {data.part.src} --refs {data.part.refs} --out {out}/t.json "
+        "--trees 3 --least-rules 2 --least-difference 0 --keep all --nbest-size 20"
+    )
+    boosted = """
+[step.boost]
+run = "COMMAND"
+needs = ["base", "data.part"]
+
+[data.part]
+src = "tune.de"
+refs = ["tune.en", "tune.en"]
+lines = "1-20"
+
+[lists.boosted]
+model = "base"
+nbest_size = 20
+features = "boosted:file={boost}/t.json"
+
+[tune.lists]
+lists = "boosted"
+data = "tune"
+tuner = "kbmira"
+replications = 1
+
+[tune.searched]
+base = "dense"
+features = "boosted:file={boost}/t.json"
+replications = 1
+"""
+    text = PLAN.partition("[tune.rich]")[0] + boosted.replace("COMMAND", command)
+    (folder / "plan.toml").write_text(text, encoding="utf-8")
+    code, _, err = cli("experiment", "run", "plan.toml", "--out", "out", "--no-report")
+    assert code == 0, err
+    found = Experiment.opened(folder / "out")
+    trees = found.steps["step boost"].folder / "t.json"
+    assert len(json.loads(trees.read_text(encoding="utf-8"))["trees"]) == 3
+    tuned = found.steps["tune searched"].folder / "model" / "features" / "t.json"
+    assert tuned.read_bytes() == trees.read_bytes()
+    assert "boosted:3" in (found.steps["tune lists"].folder / "weights.toml").read_text(encoding="utf-8")
+    # What depends on the trees has another key when they are made another way.
+    before, after = keys(text, folder), keys(text.replace("--trees 3", "--trees 4"), folder)
+    owners = {"boost", "lists", "boosted", "searched"}
+    assert {n for n in before if before[n] != after[n]} == {n for n in before if owners & set(n.split())}
+    assert keys(text.replace('lines = "1-20"', 'lines = "1-21"'), folder)["step boost"] != before["step boost"]
+    for old, new, line, told in (
+        ("{boost}/t.json", "{bost}/t.json", 51, "no step `bost`; did you mean boost?"),
+        ('needs = ["base", ', 'needs = ["base", "boosted", ', 0, "a cycle: boost -> boosted -> boost"),
+    ):
+        message = refused(folder, text.replace(old, new, 1))
+        assert told in message and (not line or message.startswith(f"bad.toml:{line}: ")), message

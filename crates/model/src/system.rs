@@ -118,7 +118,9 @@ impl System {
             put(&mut states, &builder, own);
         }
         let known = builder.names.read().expect("no panic while locked").len();
-        let Builder { vocabulary, names, rules, places, states: shared, batches, sets, locals, .. } = builder;
+        let Builder {
+            vocabulary, names, rules, places, states: shared, batches, sets, locals, valued, ..
+        } = builder;
         let made = Self {
             tables,
             vocabulary,
@@ -128,7 +130,7 @@ impl System {
             place_features: places,
             state_features: shared,
             batch_features: batches,
-            locals: Locals::new(locals, Arc::clone(&names), sources),
+            locals: Locals::new(locals, valued, Arc::clone(&names), sources),
             names,
             sets,
             kinds: RwLock::default(),

@@ -10,6 +10,7 @@ use crate::text::Text;
 use crate::threads;
 use dragoman_base::{Error, Names as BaseNames, Result};
 use dragoman_forest::Forest;
+use dragoman_model::feature::sparse::attributes::OWN;
 use dragoman_model::feature::{Part, Reference, StateFeature};
 use dragoman_model::found::{Candidates, Translation};
 use dragoman_model::{Forced, Input, Weights, markup};
@@ -171,6 +172,12 @@ pub fn read_markup(
     let walls = found.walls.iter().map(|&at| place(at)).collect();
     let zones = found.zones.iter().map(|&(from, to)| (place(from), place(to))).collect();
     Ok((found.text, given, walls, zones))
+}
+
+/// The attributes of rules that boosted trees ask about, besides scores: name, and what it is.
+#[pyfunction]
+pub fn rule_attributes() -> Vec<(&'static str, &'static str)> {
+    OWN.iter().map(|&(name, about, _)| (name, about)).collect()
 }
 
 /// A part of a system: kind, name, options.

@@ -59,7 +59,7 @@ mod _core {
         language_known, normalise_lines, normalise_spans, sniff_file, truecase_undo, words,
     };
     #[pymodule_export]
-    use crate::decode::{NativeSystem, NativeWeights, Stop, TranslationStream, read_markup};
+    use crate::decode::{NativeSystem, NativeWeights, Stop, TranslationStream, read_markup, rule_attributes};
     #[pymodule_export]
     use crate::forest_mert::{ForestLine, ForestLines};
     #[pymodule_export]

@@ -1,36 +1,40 @@
-"""`dragoman features`: what sparse features there are, how they fire, which of them data sets share, what competes."""
+"""`dragoman features`: what sparse features there are, how they fire, which of them data sets share; boosted trees."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, fields
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
 import click
 
-from dragoman import nbest, registry, tags
+from dragoman import boosting, nbest, registry, tags
 from dragoman import weights as files
 from dragoman.analysis import Overlap, Usage, contrast, overlap, rivals, rules_with
-from dragoman.cli.arguments import Command, as_json
+from dragoman.cli.arguments import Command, as_json, refs_option
 from dragoman.cli.declared import takes
 from dragoman.cli.file_options import (
     features_option,
     limit_option,
+    metric_option,
     model_option,
     out_option,
     src_option,
     text_option,
+    trust_option,
     weights_option,
 )
 from dragoman.cli.messages import messages
-from dragoman.cli.progress import counter
+from dragoman.cli.progress import counter, tasks
 from dragoman.cli.rules import open_tables
 from dragoman.cli.show import print_json, print_table
 from dragoman.decoder import Decoder
 from dragoman.features import ABOUT
-from dragoman.files import read_text
+from dragoman.files import read_parallel, read_text
+from dragoman.metrics import metric_from
 from dragoman.rules import Table
 from dragoman.types import Names, Weights
 
@@ -39,13 +43,14 @@ __all__ = ["features"]
 
 @click.group()
 def features() -> None:
-    """Sparse features: the sets, how often they fire, which of them data sets share, what competes with what.
+    """Sparse features: the sets, how often they fire, which of them data sets share, what competes; boosted trees.
 
     \b
     dragoman features list
     dragoman features stat --model model --features pt,al,lo --src dev.de
     dragoman features overlap test.bin tuned.bin
     dragoman features contrast programme program --weights a.bin b.bin --text a.en b.en
+    dragoman features boost --model model --src dev.de --refs dev.en --out trees.json
     """
 
 
@@ -358,3 +363,65 @@ def tags_(
         print_json(asdict(made))
         return
     click.echo(f"{made.words:,} words, {len(made.tags)} tags, from {made.tokens:,} words of text, in {out}")
+
+
+@features.command("boost", cls=Command)
+@model_option("The model whose rules, lists and weights the trees are induced from.", required=True, metavar="FOLDER")
+@src_option("Text to translate, tokenised: the one that will be tuned on, or another.")
+@refs_option
+@metric_option("What orders the candidates of a pair.  [default: bleu]")
+@takes(boosting.Boosting, into="options")
+@trust_option
+@click.option(
+    "--weights-out", metavar="FILE", help="Write the model's weights and 1 for each tree, too: a start for tuning."
+)
+@out_option("Where the trees go, as JSON.", metavar="FILE.json")
+@as_json
+def boost(
+    model: str,
+    src: str,
+    refs: tuple[str, ...],
+    metric: str | None,
+    trust: bool,
+    weights_out: str | None,
+    out: str,
+    options: dict[str, Any],
+    as_json: bool,
+) -> None:
+    """Induce boosted features: small regression trees over attributes of rules (Toutanova & Ahn 2013).
+
+    \b
+    dragoman features boost --model model --src dev.de --refs dev.en --out trees.json --weights-out start.toml
+    dragoman tune --model model --features boosted:file=trees.json --start start.toml ...
+    dragoman translate --model model --features boosted:file=trees.json --weights start.toml < in.de
+
+    The text is translated, and pairs of candidates are drawn of which the metric prefers one. Tree after tree is
+    fitted to what the loss of these pairs wants of each rule. Each is one feature, boosted:1 and so on: the sum of the
+    leaves that the rules of a translation come to. What trees ask about is in docs/features.md.
+    """
+    if not refs:
+        raise click.UsageError("expected --refs: dragoman features boost --model model --src dev.de --refs dev.en ...")
+    columns = [column.to_list() for column in read_parallel([Path(src), *map(Path, refs)])]
+    with tasks() as progress:
+        made = boosting.boost(
+            model, columns[0], list(zip(*columns[1:], strict=True)), out, metric=metric_from(metric or "bleu"),
+            weights_out=weights_out, trust=trust, progress=progress, **options,
+        )  # fmt: skip
+    if as_json:
+        print_json(asdict(made))
+        return
+    told = f", {made.trees} of {len(made.loss) - 1} trees kept" if made.trees < len(made.loss) - 1 else ""
+    click.echo(f"{made.pairs:,} pairs of {made.lines:,} lines, {made.rules:,} kinds of rules{told}")
+    rows = [
+        [str(number), f"{made.loss[number]:.4f}", *([f"{made.held_out[number]:.4f}"] if made.held_out else [])]
+        for number in _shown(made.trees)
+    ]
+    print_table(["trees", "loss", *(["held-out loss"] if made.held_out else [])], rows, left=0)
+    click.echo()
+    print_table(["attribute", "questions"], [[name, f"{count:,}"] for name, count in made.questions.items()])
+
+
+def _shown(trees: int) -> list[int]:
+    """0, 1, 2, 5, 10, 20 and so on, and the last."""
+    steps = (digit * 10**power for power in range(9) for digit in (1, 2, 5))
+    return [0, *takewhile(lambda step: step < trees, steps), trees]

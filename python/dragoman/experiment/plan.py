@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -9,7 +10,9 @@ from typing import Any
 
 from dragoman.experiment.cutting import Part
 
-__all__ = ["MANY", "Choose", "Compare", "Data", "Free", "Lists", "Plan", "System", "Train", "Tune"]
+__all__ = [
+    "MANY", "Choose", "Compare", "Data", "Free", "Lists", "Plan", "System", "Train", "Tune", "folders_in"
+]  # fmt: skip
 
 MANY = 500
 """More tuning runs than this need a word from the user."""
@@ -143,3 +146,9 @@ class Plan:
         single = dict.fromkeys(self.systems, 1)
         chosen = {one.name: self.tune[one.among[0]].replications for one in self.choices.values()}
         return single | {tune.name: tune.replications for tune in self.tune.values() if tune.test} | chosen
+
+
+def folders_in(*values: Any) -> list[str]:
+    """The steps whose folders options name, as `{NAME}`."""
+    found = (name for value in values if isinstance(value, str) for name in re.findall(r"\{([^{}]+)\}", value))
+    return list(dict.fromkeys(found))

@@ -14,7 +14,7 @@ from dragoman import toml
 from dragoman.decoder import Search
 from dragoman.errors import DragomanError, InputError
 from dragoman.experiment.cutting import Part
-from dragoman.experiment.plan import Choose, Compare, Data, Free, Lists, Plan, System, Train, Tune
+from dragoman.experiment.plan import Choose, Compare, Data, Free, Lists, Plan, System, Train, Tune, folders_in
 from dragoman.experiment.steps import OF_DATA, TARGET_TEXTS
 from dragoman.features import parse
 from dragoman.options import closest, flat, made
@@ -193,8 +193,10 @@ class _Reader:
         self._checked((*where, "tuner"), lambda: tuner_of(tuner))
         features = str(table.get("features", "none"))
         parts = self._checked((*where, "features"), lambda: [] if features == "none" else parse(features))
-        for path in (str(part.options[key]) for part in parts for key in ("tags", "only") if part.options.get(key)):
-            if Path(path).is_absolute() and not Path(path).is_file():  # others are files of the model
+        named = ("tags", "only", "path")
+        for path in (str(part.options[key]) for part in parts for key in named if part.options.get(key)):
+            ours = Path(path).is_absolute() and not folders_in(path)  # others are files of the model, or of a step
+            if ours and not Path(path).is_file():
                 raise self.fail((*where, "features"), f"no such file: {path}")
         count = self._typed((*where, "replications"), table.get("replications", usual), int, "a whole number")
         if count < 1:
@@ -395,6 +397,7 @@ class _Links:
                 self._data(("data", data.name, "without"), other)
         for lists in plan.lists.values():
             self._model(("lists", lists.name, "model"), lists.model)
+            self._folders(("lists", lists.name), lists.options)
         for tune in plan.tune.values():
             self._tune(tune)
         for choice in plan.choices.values():
@@ -405,6 +408,7 @@ class _Links:
                 raise self.reader.fail(where, what)
         for system in plan.systems.values():
             self._model(("system", system.name, "model"), system.model)
+            self._folders(("system", system.name), system.options)
         for free in plan.free.values():
             self._free(free)
         self._no_cycle()
@@ -426,8 +430,16 @@ class _Links:
         plan = self.plan
         return {*plan.train, *plan.tune, *plan.lists, *plan.systems, *plan.free, *plan.choices}
 
+    def _folders(self, where: tuple[str, ...], options: Mapping[str, Any]) -> None:
+        """Whether the folders that options name are those of free steps."""
+        for key, value in options.items():
+            for name in folders_in(value):
+                if name not in self.plan.free:
+                    raise self.reader.fail((*where, key), f"no step `{name}`; {closest(name, self.plan.free)}")
+
     def _tune(self, tune: Tune) -> None:
         where = ("tune", tune.family)
+        self._folders(where, {"features": tune.features, **tune.options})
         self._source(where, tune.model, tune.lists)
         for name in tune.data:
             self._data((*where, "data"), name)
@@ -459,11 +471,12 @@ class _Links:
         plan = self.plan
         needs: dict[str, set[str]] = {name: set() for name in self._steps()}
         for tune in plan.tune.values():
-            needs[tune.name] = {n for n in (tune.model, tune.lists, tune.start) if n in needs}
+            steps = folders_in(tune.features, *tune.options.values())
+            needs[tune.name] = {n for n in (tune.model, tune.lists, tune.start, *steps) if n in needs}
         for lists in plan.lists.values():
-            needs[lists.name] = {lists.model}
+            needs[lists.name] = {lists.model, *folders_in(*lists.options.values())}
         for system in plan.systems.values():
-            needs[system.name] = {system.model}
+            needs[system.name] = {system.model, *folders_in(*system.options.values())}
         for choice in plan.choices.values():
             needs[choice.name] = set(choice.among)
         for free in plan.free.values():

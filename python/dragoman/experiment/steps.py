@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from dragoman._core import VERSION
-from dragoman.experiment.plan import Choose, Data, Free, Plan, Tune
+from dragoman.experiment.plan import Choose, Data, Free, Plan, Tune, folders_in
 from dragoman.files import file_hash, write_bytes
 from dragoman.verbs.tuning import SEARCH_OPTIONS
 
@@ -58,7 +58,15 @@ class Made:
     name: str = ""
 
 
-Argument = str | File | Own | Made
+@dataclass(frozen=True)
+class Within:
+    """A text with folders of other steps in it, `{NAME}`."""
+
+    text: str
+    steps: tuple[str, ...]
+
+
+Argument = str | File | Own | Made | Within
 TARGET_TEXTS = ("lm_text", "lm_mix")
 """Options of training that name target text: files, or data sets, whose references it is."""
 OF_DATA = "data."
@@ -92,7 +100,9 @@ class Step:
     @property
     def needs(self) -> list[str]:
         """The steps that come before."""
-        found = [a.step for a in (*self.arguments, *self.extra) if isinstance(a, Made)]
+        found: list[str] = []
+        for one in (*self.arguments, *self.extra):
+            found += [one.step] if isinstance(one, Made) else one.steps if isinstance(one, Within) else []
         return list(dict.fromkeys(found))
 
     @property
@@ -155,13 +165,14 @@ def _key(step: Step, keys: Mapping[str, str], hashes: Hashes) -> str:
                 return f"made {keys[name]} {inner}"
             case Own(name):
                 return f"own {name}"
+            case Within(text, steps):
+                return " ".join([f"text {text}", *(keys[name] for name in steps)])
         return f"text {argument}"
 
     parts = [VERSION, step.kind, *map(told, step.arguments), *map(told, step.extra)]
     if not step.free:
-        parts += [
-            f"inside {hashes.of(path)}" for one in step.arguments if isinstance(one, str) for path in _inside(one)
-        ]
+        texts = [one.text if isinstance(one, Within) else one for one in step.arguments]
+        parts += [f"inside {hashes.of(path)}" for one in texts if isinstance(one, str) for path in _inside(one)]
     return hashlib.blake2b("\0".join(parts).encode(), digest_size=12).hexdigest()
 
 
@@ -186,6 +197,8 @@ def command_of(step: Step, steps: Mapping[str, Step], threads: int | None = None
                 return str(steps[name].folder / inner)
             case Own(name):
                 return str(step.folder / name)
+            case Within(text, names):
+                return "".join(_filled(text, {_short(steps[name]): [str(steps[name].folder)] for name in names}))
         return str(argument)
 
     words = [word(argument) for argument in step.arguments]
@@ -260,6 +273,14 @@ class _Builder:
             self._free(free)
         yield from self.found.values()
 
+    def _options(self, options: Mapping[str, Any]) -> list[Argument]:
+        """Options as a command line has them, with the folders that they name."""
+        return [self._within(word) if isinstance(word, str) else word for word in _options(options)]
+
+    def _within(self, text: str) -> Argument:
+        names = folders_in(text)
+        return Within(text, tuple(f"step {name}" for name in names)) if names else text
+
     def _add(self, step: Step) -> str:
         self.found.setdefault(step.id, step)
         return step.id
@@ -316,7 +337,7 @@ class _Builder:
         lists = self.plan.lists[name]
         source = self._joined(data)[0]
         words: list[Argument] = ["translate", "--model", self._model(lists.model), "--input", source, *self.tokenized]
-        words += [*_options(lists.options), "--nbest", str(lists.nbest_size), "--nbest-out", Own("lists.gz")]
+        words += [*self._options(lists.options), "--nbest", str(lists.nbest_size), "--nbest-out", Own("lists.gz")]
         words += ["--output", Own("text")]
         return Made(self._add(Step(f"lists {name} {'+'.join(data)}", "lists", f"lists {name}", words)), "lists.gz")
 
@@ -334,7 +355,7 @@ class _Builder:
         elif tune.held_out is not None:
             words += ["--held-out", str(tune.held_out)]
         words += ["--tuner", tune.tuner]
-        words += ["--features", tune.features] if tune.features != "none" else []
+        words += ["--features", self._within(tune.features)] if tune.features != "none" else []
         if tune.start in self.plan.tune:
             other = self.plan.tune[tune.start]
             words += ["--start", Made(self._tune(other, min(run, other.replications - 1)), weights_in(other.lists))]
@@ -342,7 +363,7 @@ class _Builder:
             words += ["--start", tune.start]
         if "metric" not in tune.options and (tune.lists or self.plan.metrics):
             words += ["--metric", self.plan.metrics[0]]
-        words += _options(tune.options)
+        words += self._options(tune.options)
         words += ["--seed", str(self.plan.seed + run)]
         if tune.lists:
             words += ["--out", Own(weights_in(tune.lists)), "--trace", Own("trace.jsonl")]
@@ -391,7 +412,7 @@ class _Builder:
         self, name: str, run: int, data: str, source: Argument, model: Made, options: Mapping[str, Any], test: str
     ) -> str:
         words: list[Argument] = ["translate", "--model", model, "--input", source, *self.tokenized]
-        words += [*_options(options), "--output", Own("text")]
+        words += [*self._options(options), "--output", Own("text")]
         label = f"translate {name} run{run} {data}"
         return self._add(Step(label, "translate", f"translate {data}", words, system=name, run=run, test=test))
 

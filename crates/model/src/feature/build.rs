@@ -1,7 +1,8 @@
 //! The table of feature kinds, and what a feature needs to be built.
 
 use super::own::BatchFeature;
-use super::sparse::{self, Common, LocalSet, Set};
+use super::sparse::local::Valued;
+use super::sparse::{self, Common, LocalSet, Set, ValuedSet};
 use super::{PlaceFeature, RuleFeature, StateFeature, language, penalty, scores};
 use dragoman_base::{Error, Names, Result};
 use dragoman_rules::RuleSource;
@@ -83,6 +84,8 @@ pub const SETS: &[(&str, Build)] = &[
     ("ins", sparse::pair::insertions),
     ("tb", sparse::bigram::bigrams),
     ("bin", sparse::bins::bins),
+    ("boosted", sparse::boosted::boosted),
+    ("attributes", sparse::boosted::attributes),
     ("shape", sparse::shape::shapes),
     ("path", sparse::shape::path),
 ];
@@ -132,6 +135,7 @@ pub struct Builder {
     pub(crate) batches: Vec<Box<dyn BatchFeature>>,
     pub(crate) sets: Vec<Set>,
     pub(crate) locals: Vec<(Arc<Common>, Box<dyn LocalSet>)>,
+    pub(crate) valued: Vec<Valued>,
 }
 
 impl Builder {
@@ -147,6 +151,7 @@ impl Builder {
             batches: Vec::new(),
             sets: Vec::new(),
             locals: Vec::new(),
+            valued: Vec::new(),
         }
     }
 
@@ -228,6 +233,11 @@ impl Builder {
     /// The same for a set that has another part, too.
     pub fn add_local_shared(&mut self, common: Arc<Common>, set: impl LocalSet + 'static) {
         self.locals.push((common, Box::new(set)));
+    }
+
+    /// Adds a set of values that looks at rules alone, and whose names were filed from `base` on.
+    pub fn add_valued(&mut self, common: Common, base: u32, set: impl ValuedSet + 'static) {
+        self.valued.push(Valued { common, base, set: Box::new(set) });
     }
 
     /// Adds a state feature.

@@ -109,7 +109,10 @@ impl Rules {
         self.table(context, option)?;
         let (source, target) = texts(context.sentence, &context.options.rule(option));
         let mut text = String::new();
-        push_rule(&mut text, &View { source: &source, target: &target, links: &[], count: f32::NAN });
+        push_rule(
+            &mut text,
+            &View { source: &source, target: &target, links: &[], count: f32::NAN, table: 0, scores: &[] },
+        );
         Some(text)
     }
 }

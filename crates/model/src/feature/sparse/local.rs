@@ -18,6 +18,19 @@ pub trait LocalSet: Send + Sync {
     fn fire(&self, view: &View<'_>, out: &mut Firing<'_>);
 }
 
+/// Says values on a rule, each by the number of its name among the set's, all of which were filed at the start.
+pub trait ValuedSet: Send + Sync {
+    /// Calls `take` with each number and its value.
+    fn each(&self, view: &View<'_>, take: &mut dyn FnMut(u32, f32));
+}
+
+/// A set of values, and the number of its first name.
+pub struct Valued {
+    pub(crate) common: Common,
+    pub(crate) base: u32,
+    pub(crate) set: Box<dyn ValuedSet>,
+}
+
 /// Takes names, built in place.
 pub struct Firing<'a> {
     text: &'a mut String,
@@ -43,6 +56,7 @@ const WAYS: usize = 2;
 /// All sets of a system that look at rules alone.
 pub struct Locals {
     sets: Vec<(Arc<Common>, Box<dyn LocalSet>)>,
+    valued: Vec<Valued>,
     names: Arc<RwLock<Names>>,
     tables: Vec<Arc<dyn RuleSource>>,
     /// Where each table has its counts.
@@ -58,6 +72,7 @@ impl Locals {
     /// For the tables of a system.
     pub fn new(
         sets: Vec<(Arc<Common>, Box<dyn LocalSet>)>,
+        valued: Vec<Valued>,
         names: Arc<RwLock<Names>>,
         tables: Vec<Arc<dyn RuleSource>>,
     ) -> Self {
@@ -65,13 +80,15 @@ impl Locals {
         let sums = tables.iter().map(|_| Chunks::new(WAYS)).collect();
         let places = tables.iter().map(|_| Chunks::new(1)).collect();
         let ledger = Ledger::new(Arc::clone(&names));
-        Self { sets, names, tables, counts, sums, ledger, places }
+        Self { sets, valued, names, tables, counts, sums, ledger, places }
     }
 
     /// The weighted sum of all that fires on an option.
     pub fn sum(&self, sentence: &Sentence<'_>, rule: &Rule<'_>, weights: &Weights) -> f32 {
         let Origin::Table(table) = rule.origin else { return 0.0 };
-        if self.sets.iter().all(|(common, _)| !weights.weighs(common.set)) {
+        let mut all =
+            self.sets.iter().map(|(common, _)| &**common).chain(self.valued.iter().map(|v| &v.common));
+        if all.all(|common| !weights.weighs(common.set)) {
             return 0.0;
         }
         let place = self.sums[table].at(rule.number, weights.epoch() as usize % WAYS);
@@ -81,7 +98,9 @@ impl Locals {
         }
         // Weights that stay as they are never ask again: names are kept only where others have been here before.
         let entered = known > 0 && self.enter(table, sentence, rule);
-        let sum = if entered { self.quick(table, rule, weights) } else { self.slow(sentence, rule, weights) };
+        let named =
+            if entered { self.quick(table, rule, weights) } else { self.slow(sentence, rule, weights) };
+        let sum = named + self.values(sentence, rule, weights);
         place.store(u64::from(weights.epoch()) << 32 | u64::from(sum.to_bits()), Ordering::Relaxed);
         sum
     }
@@ -106,6 +125,15 @@ impl Locals {
         sum
     }
 
+    /// The sum of the sets of values.
+    fn values(&self, sentence: &Sentence<'_>, rule: &Rule<'_>, weights: &Weights) -> f32 {
+        let mut sum = 0.0;
+        self.each_value(sentence, rule, |set| weights.weighs(set), &mut |id, value| {
+            sum += weights.weight(id) * value;
+        });
+        sum
+    }
+
     /// Where the ledger has the names of a rule; 0 if it does not.
     fn place(&self, table: usize, rule: &Rule<'_>) -> u32 {
         self.places[table].get(rule.number, 0).map_or(0, |place| place.load(Ordering::Acquire))
@@ -125,6 +153,7 @@ impl Locals {
     /// Lists all that fires on an option.
     pub fn list(&self, sentence: &Sentence<'_>, rule: &Rule<'_>, out: &mut Sink<'_>) {
         let Origin::Table(table) = rule.origin else { return };
+        self.each_value(sentence, rule, |_| true, &mut |id, value| out.add(id, value));
         let place = self.place(table, rule);
         if place > 0 && self.ledger.list(place).all(|id| id.is_some()) {
             self.ledger.list(place).flatten().for_each(|id| out.add(id, 1.0));
@@ -141,20 +170,46 @@ impl Locals {
         wanted: impl Fn(usize) -> bool,
         take: &mut dyn FnMut(&str),
     ) {
+        self.view(sentence, rule, |view| {
+            let mut text = String::with_capacity(64);
+            for (common, set) in &self.sets {
+                if wanted(common.set) && common.enough(view.count) {
+                    set.fire(view, &mut Firing { text: &mut text, common, take });
+                }
+            }
+        });
+    }
+
+    fn each_value(
+        &self,
+        sentence: &Sentence<'_>,
+        rule: &Rule<'_>,
+        wanted: impl Fn(usize) -> bool,
+        take: &mut dyn FnMut(u32, f32),
+    ) {
+        if !self.valued.iter().any(|one| wanted(one.common.set)) {
+            return;
+        }
+        self.view(sentence, rule, |view| {
+            for one in self.valued.iter().filter(|one| wanted(one.common.set)) {
+                one.set.each(view, &mut |number, value| take(one.base + number, value));
+            }
+        });
+    }
+
+    /// Shows a rule of a table as sets see it.
+    fn view(&self, sentence: &Sentence<'_>, rule: &Rule<'_>, see: impl FnOnce(&View<'_>)) {
         let Origin::Table(table) = rule.origin else { return };
         let (source, target) = texts(sentence, rule);
-        let view = View {
+        let rules = &*self.tables[table];
+        see(&View {
             source: &source,
             target: &target,
-            links: self.tables[table].links(rule.number),
-            count: count_of(&*self.tables[table], self.counts[table], rule.number),
-        };
-        let mut text = String::with_capacity(64);
-        for (common, set) in &self.sets {
-            if wanted(common.set) && common.enough(view.count) {
-                set.fire(&view, &mut Firing { text: &mut text, common, take });
-            }
-        }
+            links: rules.links(rule.number),
+            count: count_of(rules, self.counts[table], rule.number),
+            table,
+            scores: rules.scores(rule.number),
+        });
     }
 }
 

@@ -9,8 +9,10 @@
 //! weights ([`ledger`], [`filed`]).
 
 pub mod align;
+pub mod attributes;
 pub mod bigram;
 pub mod bins;
+pub mod boosted;
 pub mod filed;
 pub mod ledger;
 pub mod local;
@@ -19,8 +21,9 @@ pub mod shape;
 pub mod symbols;
 #[cfg(test)]
 mod tests;
+pub mod trees;
 
-pub use local::{LocalSet, Locals};
+pub use local::{LocalSet, Locals, ValuedSet};
 
 use super::{Builder, Part};
 use crate::rule::{GAP, Rule, Symbol};
@@ -54,6 +57,10 @@ pub struct View<'a> {
     pub links: &'a [[u8; 2]],
     /// How often the rule was seen; not a number if the table does not say.
     pub count: f32,
+    /// The number of its table.
+    pub table: usize,
+    /// Its scores there.
+    pub scores: &'a [f32],
 }
 
 impl<'a> View<'a> {
