@@ -38,6 +38,7 @@ from dragoman.features import extended
 from dragoman.files import write_bytes
 from dragoman.model import Model, Part
 from dragoman.options import made, option
+from dragoman.preprocess import Preparation
 from dragoman.rules import Table
 from dragoman.tuning.pool import Pool, set_apart
 from dragoman.tuning.tuners.pro import Pro
@@ -205,20 +206,25 @@ def boost(
     *,
     metric: Metric,
     weights_out: Path_ | None = None,
+    tokenized: bool = False,
     trust: bool = False,
     progress: Callable[[str, int, int], None] = lambda *_: None,
     **changes: Any,
 ) -> Induced:
     """Induces trees from a text, `refs[s]` the references of `src[s]`, and writes them to `out`, one a line.
 
-    `weights_out` gets the model's weights and 1 for each tree: the scores that the trees were induced with.
-    `progress` is called with what is done, how much of it, and of how much. `changes` are options by name.
+    Texts are plain, or `tokenized` and cased as the model has them. `weights_out` gets the model's weights and 1 for
+    each tree: the scores that the trees were induced with. `progress` is called with what is done, how much of it, and
+    of how much. `changes` are options by name.
     """
     o = made(Boosting, changes, base=options)
     _regressor(o)  # what is missing is told before the text is translated
     opened = model if isinstance(model, Model) else Model.open(model)
     if len(src) != len(refs):
         raise InputError(f"expected references of {len(src)} lines, found {len(refs)}")
+    if not tokenized:
+        text = Preparation(opened.preparation, opened.folder)
+        src, refs = text.before(src), [text.reference(texts) for texts in refs]
     names = _attributes(opened)
     head = {
         "what": "boosted trees", "format": 1,

@@ -77,6 +77,41 @@ def induced(root: Path, system: str, out: Path, **options: Any) -> boosting.Indu
     return boost(root / system, lines(root / "dev.de"), refs, out, metric=METRIC, **given)
 
 
+@pytest.mark.filterwarnings("ignore:.*looks tokenised already")
+def test_plain_text_is_prepared_as_the_model_has_it(root: Path, tmp_path: Path, cli: Cli) -> None:
+    model, files = tmp_path / "model", (tmp_path / "plain.de", tmp_path / "plain.en")
+    for side, path in zip(("de", "en"), files, strict=True):
+        plain = [f"{line[:1].upper()}{line[1:]}." for line in lines(root / f"train.{side}")]
+        path.write_text("\n".join(plain) + "\n", encoding="utf-8")
+    train(*files, model, classes=(), order=2)
+    prepared = Decoder(model).text
+    src, ref = (lines(path)[::3] for path in files)
+    ready = prepared.before(src), [[text] for text in prepared.reference(ref)]
+    assert ready[0] != src
+    options: dict[str, Any] = {"trees": 3, "least_rules": 2, "least_difference": 0.0, "keep": "all", "held_out": 0.0}
+    boost(model, *ready, tmp_path / "want.json", metric=METRIC, tokenized=True, **options)
+    boost(model, src, [[text] for text in ref], tmp_path / "found.json", metric=METRIC, **options)
+    assert (tmp_path / "found.json").read_bytes() == (tmp_path / "want.json").read_bytes()
+    for number, texts in enumerate((src, ref)):
+        (tmp_path / f"dev.{number}").write_text("\n".join(texts) + "\n", encoding="utf-8")
+    told = "--trees", 3, "--least-rules", 2, "--least-difference", 0, "--keep", "all", "--held-out", 0
+    sides = "--src", tmp_path / "dev.0", "--refs", tmp_path / "dev.1"
+    code, _, err = cli(
+        "features",
+        "boost",
+        "--model",
+        model,
+        *sides,
+        *told,
+        "--metric",
+        "bleu:tokenize=none",
+        "--out",
+        tmp_path / "cli.json",
+    )
+    assert code == 0, err
+    assert (tmp_path / "cli.json").read_bytes() == (tmp_path / "want.json").read_bytes()
+
+
 # -- in plain Python
 
 Tree = Any

@@ -24,6 +24,7 @@ from dragoman.cli.file_options import (
     out_option,
     src_option,
     text_option,
+    tokenized_option,
     trust_option,
     weights_option,
 )
@@ -367,8 +368,9 @@ def tags_(
 
 @features.command("boost", cls=Command)
 @model_option("The model whose rules, lists and weights the trees are induced from.", required=True, metavar="FOLDER")
-@src_option("Text to translate, tokenised: the one that will be tuned on, or another.")
+@src_option("Text to translate: the one that will be tuned on, or another.")
 @refs_option
+@tokenized_option("All texts are tokenised and cased, as the model has them.")
 @metric_option("What orders the candidates of a pair.  [default: bleu]")
 @takes(boosting.Boosting, into="options")
 @trust_option
@@ -381,6 +383,7 @@ def boost(
     model: str,
     src: str,
     refs: tuple[str, ...],
+    tokenized: bool,
     metric: str | None,
     trust: bool,
     weights_out: str | None,
@@ -405,7 +408,7 @@ def boost(
     with tasks() as progress:
         made = boosting.boost(
             model, columns[0], list(zip(*columns[1:], strict=True)), out, metric=metric_from(metric or "bleu"),
-            weights_out=weights_out, trust=trust, progress=progress, **options,
+            weights_out=weights_out, tokenized=tokenized, trust=trust, progress=progress, **options,
         )  # fmt: skip
     if as_json:
         print_json(asdict(made))
