@@ -177,17 +177,24 @@ def test_answers_are_not_held_back(server: Server) -> None:
 
 
 def _cut(
-    server: Server, body: bytes, *, wait: float = 0.0, path: str = "/v1/translate", head: str = "", after: float = 0
+    server: Server,
+    body: bytes,
+    *,
+    under_way: bool = False,
+    path: str = "/v1/translate",
+    head: str = "",
+    after: float = 0,
 ) -> None:
-    """Sends a request and leaves: at once, some seconds later, or after some sentences."""
+    """Sends a request and leaves: at once, when it is under way, or after some sentences."""
     place = urlsplit(server.url)
     with socket.create_connection((place.hostname or "", place.port or 0), 30) as link:
         link.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
         head = f"POST {path} HTTP/1.1\r\nHost: localhost\r\n{head}Content-Length: {len(body)}\r\n\r\n"
         link.sendall(head.encode() + body)
-        if wait:
-            time.sleep(wait)
         until = time.monotonic() + 30
+        while under_way and not server.metric("dragoman_requests_waiting"):
+            assert time.monotonic() < until, "nothing is under way"
+            time.sleep(0.005)
         while after and server.metric("dragoman_sentences_total") < after:
             assert time.monotonic() < until, "nothing is translated"
             time.sleep(0.01)
@@ -203,7 +210,7 @@ def test_who_leaves_stops_the_search(models: Path) -> None:
         whole = time.monotonic() - began
         assert status == 200
         own.call("/v1/translate", SHORT)
-        _cut(own, json.dumps(slow).encode(), wait=0.1)
+        _cut(own, json.dumps(slow).encode(), under_way=True)
         began = time.monotonic()
         assert own.call("/v1/translate", SHORT)[0] == 200
         assert time.monotonic() - began < max(0.3, whole / 2)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -233,9 +235,12 @@ def test_signals_have_their_exit_codes(model: Path) -> None:
     """130 after Ctrl-C, 143 after SIGTERM, and the way to go on is named."""
     for number, code in ((2, 130), (15, 143)):
         command = [sys.executable, "-m", "dragoman", "translate", "--model", str(model)]
+        # Programs that a shell starts in the background have Ctrl-C ignored, and so have those that they start.
+        heard = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
         run = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-        )
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            preexec_fn=heard,  # noqa: PLW1509  it needs no lock
+        )  # fmt: skip
         assert run.stdin is not None and run.stdout is not None
         run.stdin.write("der hund\n")
         run.stdin.flush()
