@@ -223,7 +223,7 @@ async def _open(port: int, lines: Sequence[str], rate: float, seconds: float) ->
     began = time.perf_counter()
     number = 0
     while (now := time.perf_counter() - began) < seconds:
-        while number < now * rate and len(tasks) < 4000:
+        while number < now * rate and len(tasks) < 8000:
             task = asyncio.ensure_future(one(number))
             tasks.add(task)
             task.add_done_callback(tasks.discard)
