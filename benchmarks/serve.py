@@ -199,8 +199,8 @@ def batches_of(port: int, lines: list[str], size: int, clients: int) -> float:
     return asyncio.run(_batches(port, lines, size, clients))
 
 
-async def _open(port: int, lines: Sequence[str], rate: float, seconds: float) -> dict[str, Any]:
-    """Requests at set times, whether others are answered or not."""
+async def _open(port: int, lines: Sequence[str], rate: float, seconds: float, waiting: int) -> dict[str, Any]:
+    """Requests at set times, whether others are answered or not, unless so many wait."""
     statuses: Counter[str] = Counter()
     accepted: list[float] = []
     free: list[Client] = []
@@ -223,7 +223,7 @@ async def _open(port: int, lines: Sequence[str], rate: float, seconds: float) ->
     began = time.perf_counter()
     number = 0
     while (now := time.perf_counter() - began) < seconds:
-        while number < now * rate and len(tasks) < 8000:
+        while number < now * rate and len(tasks) < waiting:
             task = asyncio.ensure_future(one(number))
             tasks.add(task)
             task.add_done_callback(tasks.discard)
@@ -236,9 +236,9 @@ async def _open(port: int, lines: Sequence[str], rate: float, seconds: float) ->
     }  # fmt: skip
 
 
-def overload_of(port: int, lines: list[str], rate: float, seconds: float) -> dict[str, Any]:
+def overload_of(port: int, lines: list[str], rate: float, seconds: float, waiting: int) -> dict[str, Any]:
     """More than can be done."""
-    return asyncio.run(_open(port, lines, rate, seconds))
+    return asyncio.run(_open(port, lines, rate, seconds, waiting))
 
 
 HEAVY: tuple[tuple[int, dict[str, Any]], ...] = (
@@ -314,6 +314,7 @@ def main() -> None:
     """Runs and prints."""
     parser = _multi30k.options(__doc__, 1000)
     parser.add_argument("--seconds", type=float, default=60.0, help="of overload")
+    parser.add_argument("--waiting", type=int, default=4000, help="requests of overload that wait at most")
     parser.add_argument("--each", type=float, default=8.0, help="seconds for each number of clients")
     parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--only", nargs="*", choices=PARTS, default=list(PARTS), help="some of the parts")
@@ -357,11 +358,11 @@ def _overload(model: Path, lines: list[str], options: argparse.Namespace) -> dic
         port = server.url.port
         best = _away("clients_of", port, lines, 64, options.each)["a_second"]
         before = server.memory()
-        report = {"best": best, **_away("overload_of", port, lines, 10 * best, options.seconds)}
+        report = {"best": best, **_away("overload_of", port, lines, 10 * best, options.seconds, options.waiting)}
         report["late_by_the_server"] = server.late()
         time.sleep(PAUSE)
         middle = server.memory()
-        again = _away("overload_of", port, lines, 10 * best, options.seconds / 4)
+        again = _away("overload_of", port, lines, 10 * best, options.seconds / 4, options.waiting)
         megabytes = [[round(part / 1e6, 1) for part in row] for row in (before, middle, server.memory())]
         report |= {"megabytes": megabytes, "again": again["answers"]}
         return {**report, "answers_after": _away("clients_of", port, lines, 1, 1.0)["requests"] > 0}
