@@ -35,7 +35,7 @@ from dragoman.common import Seeded
 from dragoman.decoder import Decoder
 from dragoman.errors import InputError, OptionError
 from dragoman.features import extended
-from dragoman.files import write_bytes
+from dragoman.files import check_writable, write_bytes
 from dragoman.model import Model, Part
 from dragoman.options import made, option
 from dragoman.preprocess import Preparation
@@ -57,7 +57,7 @@ _SET = "boosted"
 _NAMED = "attributes"
 """The set whose names are the attributes of rules."""
 _BATCH = 100
-"""Lines that are translated before progress is told."""
+"""Lines that are translated between two reports of progress."""
 _F32: TypeAlias = npt.NDArray[np.float32]
 
 
@@ -218,7 +218,9 @@ def boost(
     of how much. `changes` are options by name.
     """
     o = made(Boosting, changes, base=options)
-    _regressor(o)  # what is missing is told before the text is translated
+    _regressor(o)  # a library that is missing is an error before the text is translated
+    for place in (out, *([] if weights_out is None else [weights_out])):
+        check_writable(place)
     opened = model if isinstance(model, Model) else Model.open(model)
     if len(src) != len(refs):
         raise InputError(f"expected references of {len(src)} lines, found {len(refs)}")

@@ -14,6 +14,7 @@ from dragoman.errors import InputError
 __all__ = [
     "Lines",
     "cache_folder",
+    "check_writable",
     "count_lines",
     "decoded",
     "file_hash",
@@ -122,6 +123,13 @@ def cache_folder(kind: str = "") -> pathlib.Path:
     """Where this user's things are kept that can be made again."""
     root = os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache"
     return pathlib.Path(root) / "dragoman" / kind
+
+
+def check_writable(path: Path) -> None:
+    """Says now, not after the work, that a result could not be written."""
+    folder = pathlib.Path(path).resolve().parent
+    if not folder.is_dir() or not os.access(folder, os.W_OK):
+        raise InputError(f"{path}: cannot be written: {folder} is missing or read-only", str(path))
 
 
 def write_bytes(path: Path, content: bytes) -> None:

@@ -112,6 +112,15 @@ def test_plain_text_is_prepared_as_the_model_has_it(root: Path, tmp_path: Path, 
     assert (tmp_path / "cli.json").read_bytes() == (tmp_path / "want.json").read_bytes()
 
 
+@pytest.mark.parametrize("place", ["out", "weights_out"])
+def test_a_place_that_cannot_be_written_is_an_error_before_the_work(root: Path, tmp_path: Path, place: str) -> None:
+    began: list[str] = []
+    places = {"out": tmp_path / "t.json", "weights_out": tmp_path / "w.toml", place: tmp_path / "none" / "file"}
+    with pytest.raises(InputError, match="cannot be written"):
+        induced(root, "phrase", progress=lambda what, *_: began.append(what), **places)
+    assert not began
+
+
 # -- in plain Python
 
 Tree = Any

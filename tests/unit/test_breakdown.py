@@ -109,6 +109,8 @@ def test_sentences_in_another_order_are_listed_for_judging(tmp_path: Path, cli: 
         }
         other = "old" if Path(row[6]).name == "new" else "new"
         assert row[4] == own[Path(row[6]).name] and row[5] == own[other]
+    code, out, err = cli("compare", *files, "--reordered", tmp_path / "none" / "rows.tsv")
+    assert code == 1 and not out and "cannot be written" in err
     code, out, _ = cli("compare", *files, "--analyse")
     assert "mostly the same words in another order: 2 sentences" in out and "line 1, words moved: 2" in out
 

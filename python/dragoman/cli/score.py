@@ -14,7 +14,7 @@ from dragoman.cli.file_options import glossary_option, src_option, tokenized_opt
 from dragoman.cli.messages import messages
 from dragoman.cli.show import print_json
 from dragoman.errors import InputError
-from dragoman.files import write_bytes, write_text
+from dragoman.files import check_writable, write_bytes, write_text
 from dragoman.verbs import compare as tell_apart
 from dragoman.verbs import score as judge
 from dragoman.verbs.judging import CompareOptions, ScoreOptions, sentence_scores
@@ -150,6 +150,8 @@ def compare(
     elif (src or train_source or glossary or tokenized) and not (analyse or report or reordered):
         what = "--src, --train-source, --glossary and --tokenized"
         raise click.UsageError(f"{what} go with --analyse, --report, --reordered or a filter")
+    for place in filter(None, (reordered, report)):
+        check_writable(place)
     results = tell_apart(texts, lines, metrics, **options)
     found = None
     if analyse:

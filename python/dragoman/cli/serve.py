@@ -69,7 +69,7 @@ def serve(
 
     if not models and not offer:
         raise click.UsageError("expected --model, or --offer")
-    # By these names, so that a part of the extra that is missing is told in a sentence, before models are opened.
+    # By these names, so that a missing part of the extra is an error before models are opened.
     build, service_of, read_keys, bounded = server.build, server.service_of, server.read_keys, server.bounded
     from dragoman.serve.safety import Keys, is_loopback  # noqa: PLC0415
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any
 
 from dragoman import registry, weights
 from dragoman.errors import InputError, OptionError
+from dragoman.files import check_writable
 from dragoman.metrics import needs_references
 from dragoman.tuning import Pool, Problem, Tuner, judge
 from dragoman.tuning.problem import missing_of, some
@@ -47,7 +47,7 @@ def list_job(request: Asked, out: Path | None, watch: Watcher) -> Job:
         if _same(pool.candidates.texts, other.candidates.texts):
             watch.warning(SAME_TEXT)
     if out is not None:
-        _writable_file(out)
+        check_writable(out)
     start = request.start
     first = start if isinstance(start, str) and start in {"auto", "fit", "ones"} else weights_of(start)
     problem = Problem.of_pool(pool, limits=request.limits, held_out=None if other is None else Problem.of_pool(other))
@@ -90,10 +90,3 @@ def refuse_other(out: Path | None, overwrite: bool, tuner: Tuner, form: Metric, 
         different = next((f"{name} {value}" for name, value in theirs.items() if value != mine[name]), "another run")
         what = f"weights of another run ({different})" if about else "other weights"
         raise InputError(f"{out}: holds {what}; --overwrite replaces them", str(out))
-
-
-def _writable_file(path: Path) -> None:
-    """Says now, not after the work, that a result could not be written."""
-    folder = path.resolve().parent
-    if not folder.is_dir() or not os.access(folder, os.W_OK):
-        raise InputError(f"{path}: cannot be written: {folder} is missing or read-only", str(path))
