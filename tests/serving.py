@@ -112,14 +112,14 @@ class Server:
     def calm(self) -> None:
         """Waits until no request is under way."""
         until = time.monotonic() + 120
-        while self.metric("dragoman_requests_waiting") > 0:
+        while self.metric("dragoman_requests_waiting") + self.metric("dragoman_requests_under_way") > 0:
             assert time.monotonic() < until, "requests that nobody waits for are still under way"
             time.sleep(0.05)
 
-    def memory(self) -> int:
+    def memory(self, *, decoders: bool = True) -> int:
         """Bytes of the server and its decoders that are their own (not mapped files)."""
         total = 0
-        for pid in [self.process.pid, *self.workers()]:
+        for pid in [self.process.pid, *(self.workers() if decoders else ())]:
             found = re.search(r"RssAnon:\s+(\d+)", Path(f"/proc/{pid}/status").read_text())
             total += int(found[1]) * 1024 if found else 0
         return total

@@ -293,27 +293,43 @@ def test_slow_bodies_are_given_up_and_keep_nobody_out(models: Path) -> None:
         assert own.stop() == 0
 
 
+def test_bodies_on_their_way_have_no_place_in_the_queue(models: Path) -> None:
+    own = start("--model", models / "phrase", "--queue", "2", "--body-deadline", "60")
+    try:
+        links = [_stalled(own, path, b'{"text": "') for path in ("/v1/translate", "/translate") for _ in range(10)]
+        time.sleep(0.5)
+        assert own.call("/v1/translate", SHORT)[0] == 200
+        for link in links:
+            link.close()
+    finally:
+        assert own.stop() == 0
+
+
+def _cut_after(server: Server, *parts: bytes, wait: float = 0.0) -> float:
+    """Seconds after which the connection ends while parts are sent again and again."""
+    began = time.monotonic()
+    place = urlsplit(server.url)
+    with socket.create_connection((place.hostname or "", place.port or 0), 30) as link:
+        with suppress(BrokenPipeError, ConnectionResetError):
+            link.sendall(parts[0])
+            while time.monotonic() - began < 10 and not select.select([link], [], [], wait)[0]:
+                link.sendall(parts[-1])
+            assert link.recv(100) == b""
+        return time.monotonic() - began
+
+
+def test_heads_of_any_size_are_cut(server: Server) -> None:
+    before = server.memory()
+    assert _cut_after(server, b"GET / HTTP/1.1\r\nX: ", b"a" * 100_000) < 5
+    assert server.memory() - before < 20_000_000
+
+
 def test_heads_that_never_end_are_cut(models: Path) -> None:
     own = start("--model", models / "phrase", "--body-deadline", "1")
     place = urlsplit(own.url)
-
-    def cut(*parts: bytes, wait: float = 0.0) -> float:
-        """Seconds after which the connection ends while parts are sent again and again."""
-        began = time.monotonic()
-        with socket.create_connection((place.hostname or "", place.port or 0), 30) as link:
-            with suppress(BrokenPipeError, ConnectionResetError):
-                link.sendall(parts[0])
-                while time.monotonic() - began < 10 and not select.select([link], [], [], wait)[0]:
-                    link.sendall(parts[-1])
-                assert link.recv(100) == b""
-            return time.monotonic() - began
-
     try:
-        before = own.memory()
-        assert cut(b"GET / HTTP/1.1\r\nX: ", b"a" * 100_000) < 5, "a head of any size"
-        assert own.memory() - before < 20_000_000
-        assert cut(b"GET / HTTP/1.1\r\nX: ", b"a", wait=0.2) < 5, "a slow one"
-        assert cut(b"", wait=0.2) < 5, "none"
+        assert _cut_after(own, b"GET / HTTP/1.1\r\nX: ", b"a", wait=0.2) < 5, "a slow one"
+        assert _cut_after(own, b"", wait=0.2) < 5, "none"
         with socket.create_connection((place.hostname or "", place.port or 0), 30) as link:
             link.sendall(b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n")
             time.sleep(2)  # a connection that waits for its next request lives on

@@ -111,6 +111,48 @@ def test_what_would_wait_for_half_of_its_deadline_is_refused() -> None:
     run(test, most=100)
 
 
+def test_a_server_that_is_behind_refuses() -> None:
+    """Its answers take several turns of an event loop, each as long as the loop is behind."""
+
+    def test(queue: Queue, fake: Fake) -> None:
+        queue.lag.seconds = 2.0
+        assert queue.refuse(10) is None, "when nothing is under way"
+        work = queue.submit(RECIPE, lines("a"), 10)
+        assert work.until - time.monotonic() < 6, "its search ends in time for the answer"
+        assert queue.refuse(10) is not None and queue.refuse(100) is None
+        queue.lag.seconds = 0.1
+        assert queue.refuse(10) is None
+        assert 8.9 < queue.submit(RECIPE, lines("a"), 10).until - time.monotonic() <= 9
+
+    run(test)
+
+
+def test_requests_that_come_together_are_counted_before_they_are_submitted() -> None:
+    def test(queue: Queue, fake: Fake) -> None:
+        for _ in range(3):
+            assert queue.refuse(10) is None
+            queue.enter()
+        assert queue.refuse(10) is not None
+        for _ in range(3):
+            queue.submit(RECIPE, lines("a"), 10)
+        fake.do()
+        assert queue.refuse(10) is not None, "its answer is not sent yet"
+        queue.leave()
+        assert queue.refuse(10) is None
+
+    run(test, most=3)
+
+
+def test_where_connections_count_nothing_searches_are_bounded() -> None:
+    def test(queue: Queue, fake: Fake) -> None:
+        for _ in range(3):
+            assert queue.refuse(10) is None
+            queue.submit(RECIPE, lines("a"), 10)
+        assert queue.refuse(10) is not None
+
+    run(test, most=3)
+
+
 def test_the_wait_is_what_it_takes_to_come_back() -> None:
     """A process that is too busy to feed its decoders is slower than they are."""
 

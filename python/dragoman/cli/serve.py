@@ -89,7 +89,7 @@ def serve(
     # On this machine a page of another site could give itself our address: only these names are ours.
     hosts = ("localhost", "127.0.0.1", "::1", host) if alone else ()
     _more_files()
-    _run(build(service, hosts=hosts), _listening(host, port), chosen, bounded(chosen.body_deadline))
+    _run(build(service, hosts=hosts), _listening(host, port), chosen, bounded(service))
 
 
 def _more_files() -> None:
@@ -116,12 +116,10 @@ def _listening(host: str, port: int) -> socket.socket:
 def _run(app: Any, listening: socket.socket, options: Options, connection: Any) -> None:
     import uvicorn  # noqa: PLC0415  an extra
 
-    from dragoman.serve.protocol import CONNECTIONS  # noqa: PLC0415
-
     config = uvicorn.Config(
         app, log_level="error", access_log=False, lifespan="on", server_header=False, timeout_keep_alive=30,
         timeout_graceful_shutdown=math.ceil(max(30.0, options.deadline)), backlog=_BACKLOG,
-        limit_concurrency=CONNECTIONS, http=connection,
+        http=connection, ws="none",
     )  # fmt: skip
     server = uvicorn.Server(config)
     host, port = listening.getsockname()[:2]

@@ -28,7 +28,7 @@ from dragoman.serve.safety import Guard, Keys
 from dragoman.serve.service import Service
 from dragoman.translator import Translator, load
 
-__all__ = ["ROUTES", "Way", "app", "build", "service_of"]
+__all__ = ["ROUTES", "WAITING", "Way", "app", "build", "service_of"]
 
 PAGE = Path(__file__).parent / "page"
 _KINDS = {
@@ -86,6 +86,8 @@ ROUTES = (
     Way("/v1/models/{name}/unload", "POST", api_v1.unload, Key.ADMIN),
     Way("/v1/models/{name}/weights", "PUT", api_v1.change_weights, Key.ADMIN),
 )
+WAITING = frozenset(way.path.encode() for way in ROUTES if way.waits)
+"""Paths that go through the queue, as requests name them."""
 
 
 def _file(path: Path) -> Callable[[Request], Awaitable[Response]]:
@@ -135,6 +137,7 @@ def build(service: Service, *, hosts: Iterable[str] = (), page: bool = True) -> 
         cors=options.cors,
         seconds=options.body_deadline,
         metrics=service.metrics,
+        leave=service.queue.leave,
     )
     made = Starlette(routes=routes, middleware=[guard], lifespan=live, exception_handlers={HTTPException: told})
     made.state.service = service

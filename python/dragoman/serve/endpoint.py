@@ -33,6 +33,7 @@ __all__ = [
     "fields",
     "is_json",
     "lets_in_by_body",
+    "told",
 ]
 
 Handler = Callable[[Service, Request], Awaitable[Response]]
@@ -77,9 +78,8 @@ def endpoint(service: Service, path: str, handler: Handler, *, key: Key = Key.NO
         began = time.monotonic()
         try:
             await service.begin()
-            full = service.queue.refuse(service.options.deadline) if waits else None
-            if full is not None:
-                raise full
+            if waits:
+                _not_full(service, request)
             if key is Key.BODY and service.keys.demanded and not key_of(request):
                 _not_guessing(service, request)
             elif key is not Key.NONE:
@@ -88,14 +88,21 @@ def endpoint(service: Service, path: str, handler: Handler, *, key: Key = Key.NO
         except Outside:
             raise
         except Exception as error:
-            response = _told(error)
+            response = told(error)
         service.metrics.count(path, response.status_code, time.monotonic() - began)
         return response
 
     return run
 
 
-def _told(error: Exception) -> Response:
+def _not_full(service: Service, request: Request) -> None:
+    """Refuses what finds the queue full; what has a place there already may go on."""
+    full = None if getattr(request.state, "entered", False) else service.queue.refuse(service.options.deadline)
+    if full is not None:
+        raise full
+
+
+def told(error: Exception) -> Response:
     """The answer to a request that failed."""
     if isinstance(error, Bad):
         return answer({"error": str(error)}, error.status, error.headers)

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 
 from dragoman.serve.decoders import Decoder
 from dragoman.serve.frames import Batch, Constraint, Done, Found, Recipe
+from dragoman.serve.lag import Lag
 
 __all__ = ["Full", "Line", "Lost", "Queue", "Refused", "TooLate", "Work"]
 
@@ -34,6 +35,8 @@ _TRIES = 2
 """Times that a batch is begun, when its decoder is lost meanwhile."""
 _RESERVE = 0.9
 """Part of a deadline that searches may use; the rest is for what comes after."""
+_TURNS = 4
+"""Turns of the event loop between the last search of a request and the moment when its answer is on its way."""
 _TAKE = 0.5
 """Part of a deadline that a request may have to wait, as far as one can tell: a server that refuses thousands of others
 meanwhile is slower than it was when the cost of a character was measured."""
@@ -142,9 +145,12 @@ class Queue:
         self._numbers = itertools.count(1)
         self._cost = _FIRST_COST
         self._pace = _Pace()
+        self.lag = Lag()
         self._waiting_size = 0
+        self.entered = 0
+        """Requests that are whole and have no answer yet, as connections count them."""
         self.works = 0
-        """Requests under way."""
+        """Those that wait or are searched."""
         self.sentences = 0
         self.late = 0
         self.cancelled = 0
@@ -165,12 +171,27 @@ class Queue:
         """Seconds until the turn of a request that comes now, as far as one can tell."""
         return self._waiting_size * max(self._cost / max(1, self.threads), self._pace.seconds)
 
+    @property
+    def _after(self) -> float:
+        """Seconds that an answer takes when its searches are done, if the event loop stays as far behind as it is."""
+        return _TURNS * self.lag.seconds
+
     def refuse(self, seconds: float) -> Full | None:
         """Why a request cannot be taken now, if so: for those who have not read its body yet."""
+        return Full(self.wait) if max(self.entered, self.works) >= self.most or self._late(seconds) else None
+
+    def _late(self, seconds: float) -> bool:
+        """Whether a request that comes now would wait too long."""
         # When nothing is under way a request is always taken: what was measured on a busy machine must not last.
-        if self.works and (self.works >= self.most or self.wait > _TAKE * seconds):
-            return Full(self.wait)
-        return None
+        return self.works > 0 and self.wait + self._after > _TAKE * seconds
+
+    def enter(self) -> None:
+        """A request is let in. Many may come in one turn of the event loop, before the first of them is submitted."""
+        self.entered += 1
+
+    def leave(self) -> None:
+        """It has its answer."""
+        self.entered -= 1
 
     def too_long(self, size: int, seconds: float) -> bool:
         """Whether a text of so many characters needs more time than a request has, were it alone."""
@@ -178,10 +199,11 @@ class Queue:
 
     def submit(self, recipe: Recipe, lines: Sequence[Line], seconds: float) -> Work:
         """Takes a request, or refuses it."""
-        full = self.refuse(seconds)
-        if full is not None:
-            raise full
-        work = Work(recipe, time.monotonic() + seconds * _RESERVE, [None] * len(lines))
+        if self.works >= self.most or self._late(seconds):
+            raise Full(self.wait)
+        # At least half: one look at a clock that stood still must not cost a request on a quiet server its time.
+        search = min(_RESERVE * seconds, max(seconds / 2, seconds - self._after))
+        work = Work(recipe, time.monotonic() + search, [None] * len(lines))
         # Who wants much of a line gets a thread for each.
         most = 1 if recipe.explain or recipe.nbest > 1 or recipe.lattice else _PIECE
         for first in range(0, len(lines), most):

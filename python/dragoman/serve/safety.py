@@ -10,7 +10,7 @@ import math
 import time
 import traceback
 from collections import Counter, OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -26,6 +26,7 @@ from dragoman.serve.metrics import Metrics
 
 __all__ = [
     "FAULT",
+    "HEADERS",
     "Guard",
     "Hold",
     "Keys",
@@ -41,7 +42,7 @@ __all__ = [
 
 FAULT = "a fault of the server: its log says more"
 _log = logging.getLogger(__name__)
-_HEADERS = {
+HEADERS = {
     "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
     "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
     "x-content-type-options": "nosniff",
@@ -49,7 +50,10 @@ _HEADERS = {
     "referrer-policy": "no-referrer",
     "cross-origin-opener-policy": "same-origin",
     "permissions-policy": "camera=(), microphone=(), geolocation=()",
+    "cache-control": "no-store",
+    "cross-origin-resource-policy": "same-origin",
 }
+"""Of every answer, unless it has its own."""
 _MOST_CALLERS = 10_000
 """Callers whose rates are remembered."""
 _LEAST_KEY = 8
@@ -76,6 +80,13 @@ class TooLarge(Outside):
 
     def __init__(self, most: int) -> None:
         super().__init__(413, f"the request has more than {most:,} bytes; send less at once")
+
+
+class Crowded(Outside):
+    """Others have all that there is."""
+
+    def __init__(self) -> None:
+        super().__init__(503, "the server has more to do than it can: try again later")
 
 
 class _Unread(Exception):
@@ -215,7 +226,7 @@ class Hold:
         if self.room.held[self._address] > self.room.share:
             raise Outside(429, "this address has too much under way: try again later")
         if self.room.left < 0:
-            raise Outside(503, "the server has more to do than it can: try again later")
+            raise Crowded
 
     def give(self, size: int | None = None) -> None:
         """Gives some back; without a number all."""
@@ -243,9 +254,10 @@ class Guard:
         cors: str = "",
         seconds: float = 30.0,
         metrics: Metrics | None = None,
+        leave: Callable[[], None] = lambda: None,
     ) -> None:
         self._app, self._most, self._cors, self._seconds = app, most, cors, seconds
-        self._metrics = metrics or Metrics()
+        self._metrics, self._leave = metrics or Metrics(), leave
         self._hosts = frozenset(hosts)
         """Names that a browser may call this server by: against pages that give themselves its address."""
         self._room = room
@@ -254,21 +266,23 @@ class Guard:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        headers = Headers(scope=scope)
-        answer = self._send(send, headers.get("origin", ""))
-        refused = self._refused(headers, scope["method"])
-        if refused is not None:
-            await refused(scope, receive, answer)
-            return
-        hold = Hold(self._room, address_of(scope))
+        state = scope.setdefault("state", {})
+        hold = state["hold"] = Hold(self._room, address_of(scope))
         try:
-            await self._run(scope, _Body(receive, self._most, hold, self._seconds), answer, hold)
+            await self._run(scope, _Body(receive, self._most, hold, self._seconds), send)
         finally:
             hold.give()
+            if state.get("entered"):
+                self._leave()
 
-    async def _run(self, scope: Scope, body: _Body, answer: Send, hold: Hold) -> None:
+    async def _run(self, scope: Scope, body: _Body, send: Send) -> None:
         """Has the request answered; what goes wrong on the way is told, if the answer has not begun."""
-        length, came = Headers(scope=scope).get("content-length", "0"), time.monotonic()
+        headers, came = Headers(scope=scope), time.monotonic()
+        answer, length = self._send(send, headers.get("origin", "")), headers.get("content-length", "0")
+        refused = self._refused(headers, scope["method"])
+        if refused is not None:
+            await refused(scope, body, answer)
+            return
         begun = False
 
         async def watched(message: Message) -> None:
@@ -277,9 +291,10 @@ class Guard:
             await answer(message)
 
         try:
+            if scope["state"].get("crowded"):
+                raise Crowded
             if not length.isdigit() or int(length) > self._most:
                 raise TooLarge(self._most)
-            scope.setdefault("state", {})["hold"] = hold
             await self._app(scope, body, watched)
         except (_Unread, ClientDisconnect):
             return
@@ -316,16 +331,13 @@ class Guard:
         async def sent(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
-                for name, value in _HEADERS.items():
-                    headers[name] = value
-                if "cache-control" not in headers:
-                    headers["cache-control"] = "no-store"
+                for name, value in HEADERS.items():
+                    headers.setdefault(name, value)
                 if self._cors and origin and self._cors in {"*", origin}:
                     headers["access-control-allow-origin"] = self._cors
                     headers["access-control-allow-methods"] = "GET, POST, PUT"
                     headers["access-control-allow-headers"] = "authorization, content-type, x-api-key"
-                else:
-                    headers["cross-origin-resource-policy"] = "same-origin"
+                    del headers["cross-origin-resource-policy"]
             elif len(message.get("body", b"")) > _PIECE:
                 await self._in_pieces(message, send)
                 return

@@ -60,11 +60,12 @@ class TooLong(Exception):
 class Caller:
     """Who waits for an answer: whether they are still there, and until when it is of use to them."""
 
-    def __init__(self, receive: Receive, seconds: float, hold: Hold | None = None) -> None:
+    def __init__(self, receive: Receive, seconds: float, came: float, hold: Hold | None = None) -> None:
         self._receive = receive
         self.hold = hold or Hold(Room())
         """What the request has of the room for bodies and answers."""
-        self._until = time.monotonic() + seconds
+        # When a request came is an estimate, so it has half of its time at least.
+        self._until = max(came, time.monotonic() - seconds / 2) + seconds
 
     @property
     def seconds(self) -> float:
@@ -119,11 +120,13 @@ class Service:
     async def _begin(self) -> None:
         await asyncio.gather(*(decoder.start() for decoder in self.queue.decoders))
         await self.models.begin()
+        self.queue.lag.start()
 
     async def end(self) -> None:
         """Ends them when what is under way is done, or its time is over."""
         self.closing = True
         await self.queue.idle(self.options.deadline)
+        self.queue.lag.stop()
         await asyncio.gather(*(decoder.close() for decoder in self.queue.decoders))
 
     def splitter(self, language: str) -> Splitter:
@@ -160,9 +163,10 @@ class Service:
             raise TooLate(self.options.deadline) from None
 
     def caller(self, request: Request, seconds: float | None = None) -> Caller:
-        """Who asks, and for how many seconds from now: those of the server, or fewer."""
+        """Who asks, and for how many seconds since their request came: those of the server, or fewer."""
         most = self.options.deadline
-        return Caller(request.receive, most if seconds is None else min(seconds, most), request.state.hold)
+        came = getattr(request.state, "came", time.monotonic() - self.queue.lag.seconds)
+        return Caller(request.receive, most if seconds is None else min(seconds, most), came, request.state.hold)
 
     async def found(self, recipe: Recipe, lines: Sequence[Line], caller: Caller) -> list[Found]:
         """What becomes of lines; the first that cannot be done is an error. A caller who leaves cancels it."""
@@ -356,8 +360,10 @@ class Service:
         queue = self.queue
         starts = sum(decoder.starts - 1 for decoder in queue.decoders)
         return [
-            ("dragoman_requests_waiting", "gauge", "Requests under way.", queue.works),
+            ("dragoman_requests_under_way", "gauge", "Requests that have no answer yet.", queue.entered),
+            ("dragoman_requests_waiting", "gauge", "Those that wait or are searched.", queue.works),
             ("dragoman_wait_seconds", "gauge", "Estimated wait of a request that comes now.", queue.wait),
+            ("dragoman_lag_seconds", "gauge", "How far the server itself is behind its requests.", queue.lag.seconds),
             ("dragoman_sentences_total", "counter", "Sentences that were translated.", queue.sentences),
             ("dragoman_decoder_seconds_total", "counter", "Time of decoders' threads.", queue.seconds),
             ("dragoman_late_total", "counter", "Requests whose turn came too late.", queue.late),
