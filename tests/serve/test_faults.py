@@ -21,8 +21,10 @@ from urllib.parse import urlsplit
 
 import pytest
 from starlette.responses import Response
+from starlette.testclient import TestClient
 from tests.serving import Server, start
 
+from dragoman import serve
 from dragoman.serve.protocol import Bounded
 from dragoman.serve.safety import BODIES, Guard, Room
 
@@ -69,6 +71,23 @@ def test_what_a_lost_decoder_was_doing_is_done_again(models: Path) -> None:
         assert [(status, text_of(found)) for status, found in answers] == [(200, wanted)] * 4
     finally:
         assert own.stop() == 0
+
+
+def test_a_decoder_that_hangs_is_replaced(
+    models: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("dragoman.serve.decoders._HUNG", 0.5)
+    monkeypatch.setattr("dragoman.serve.decoders._LOOK", 0.1)
+    app = serve.app({"mine": models / "phrase"}, workers=1, deadline=1.0)
+    with TestClient(app) as client:
+        (decoder,) = app.state.service.queue.decoders
+        os.kill(decoder.pid, signal.SIGSTOP)
+        assert client.post("/v1/translate", json=SHORT).status_code == 503
+        until = time.monotonic() + 30
+        while client.post("/v1/translate", json=SHORT).status_code != 200:
+            assert time.monotonic() < until
+        time.sleep(2.5)  # what has come back is not waited for
+        assert decoder.starts == 2 and caplog.text.count("hangs") == 1
 
 
 @pytest.mark.parametrize("path", ["/translate", "/v1/translate", "/v1/score", "/detect"])

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import logging
+import math
 import os
 import socket
 import sys
@@ -21,11 +23,15 @@ from dragoman.translator import Translator
 
 __all__ = ["Decoder", "Local", "Process"]
 
-_READ = 1 << 16
 _TRIES = 5
 """Times that a process may fail to open its models before the server gives up starting."""
 _PATIENCE = 60.0
 """Seconds that a change of the models waits for a process that is being replaced."""
+_HUNG = 30.0
+"""Seconds after its own in which a batch comes back, or its process hangs: a feature of a user's own may never end."""
+_LOOK = 1.0
+"""Seconds between two looks for such a batch."""
+_log = logging.getLogger(__name__)
 
 
 class Decoder(Protocol):
@@ -119,7 +125,10 @@ class Process:
         self._process: asyncio.subprocess.Process | None = None
         self._writer: asyncio.StreamWriter | None = None
         self._answers: dict[int, asyncio.Future[Applied | None]] = {}
+        self._due: dict[int, float] = {}
+        """When batches under way must be back."""
         self._task: asyncio.Task[None] | None = None
+        self._watcher: asyncio.Task[None] | None = None
         self._number = 0
         self.closing = False
         self.starts = 0
@@ -132,6 +141,7 @@ class Process:
     async def start(self) -> None:
         """Starts the process and opens the models; the first failure ends the server, later ones are tried again."""
         self._task = asyncio.get_running_loop().create_task(self._live())
+        self._watcher = asyncio.get_running_loop().create_task(self._watch())
         await self._begun()
 
     async def _begun(self) -> None:
@@ -203,15 +213,27 @@ class Process:
                 head = await reader.readexactly(4)
                 message = decode(await reader.readexactly(length(head)))
                 if isinstance(message, Done):
+                    self._due.pop(message.number, None)
                     self.told(self, message)
                 elif isinstance(message, Applied):
                     answer = self._answers.pop(message.number, None)
                     if answer is not None and not answer.done():
                         answer.set_result(message)
 
+    async def _watch(self) -> None:
+        """Ends processes that hang."""
+        while not self.closing:
+            await asyncio.sleep(_LOOK)
+            if self._process is not None and min(self._due.values(), default=math.inf) < time.monotonic():
+                _log.error("a decoder hangs: another takes its place")
+                self._due.clear()
+                with suppress(ProcessLookupError):
+                    self._process.kill()
+
     def _end(self) -> None:
         """The process is gone: so are its batches."""
         self.ready = False
+        self._due.clear()
         if self._writer is not None:
             self._writer.close()
             self._writer = None
@@ -227,6 +249,7 @@ class Process:
     def run(self, batch: Batch) -> None:
         """Takes a batch."""
         if self._writer is not None:
+            self._due[batch.number] = time.monotonic() + batch.seconds * len(batch.lines) + _HUNG
             self._writer.write(encode(batch))
 
     def cancel(self, number: int) -> None:
@@ -257,6 +280,8 @@ class Process:
     async def close(self) -> None:
         """Ends the process; what it was doing was waited for before."""
         self.closing = True
+        if self._watcher is not None:
+            self._watcher.cancel()
         if self._writer is not None:
             self._writer.close()
         if self._process is not None:
