@@ -153,11 +153,19 @@ def asked(page: Page) -> list[str]:
 
 
 def test_keys_in_quick_succession_ask_once(page: Page) -> None:
+    """By a clock of ours: on a busy machine keys come late."""
     texts = asked(page)
-    page.locator("#source").press_sequentially("der Hund lacht.", delay=20)
-    expect(page.locator("#target")).to_have_text("The dog laughs.")
-    page.locator("#source").press_sequentially(" die Frau lacht.", delay=20)
-    expect(page.locator("#target")).to_have_text("The dog laughs. The woman laughs.")
+    page.clock.install()
+    page.clock.pause_at(time.time() + 60)
+    for typed, translated in (
+        ("der Hund lacht.", "The dog laughs."),
+        (" die Frau lacht.", "The dog laughs. The woman laughs."),
+    ):
+        for letter in typed:
+            page.clock.run_for(100)
+            page.locator("#source").press_sequentially(letter)
+        page.clock.run_for(1000)
+        expect(page.locator("#target")).to_have_text(translated)
     assert texts == ["der Hund lacht.", "der Hund lacht. die Frau lacht."]
 
 
@@ -216,7 +224,7 @@ def test_answers_out_of_order_change_nothing(page: Page) -> None:
 
 
 def test_a_long_text_comes_sentence_by_sentence(browser: Browser, models: Path) -> None:
-    own = start("--model", models / "phrase", "--deadline", "0.5", "--threads", "1")
+    own = start("--model", models / "phrase", "--deadline", "2", "--threads", "1")
     try:
         for page in _page(browser, own):
             page.evaluate(

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 
 import pytest
+from starlette.types import Message
 
 from dragoman.serve.decoders import Decoder
 from dragoman.serve.frames import Applied, Apply, Batch, Done, Found, Recipe
+from dragoman.serve.models import Models
+from dragoman.serve.options import Options
 from dragoman.serve.queue import Full, Line, Lost, Queue, Refused, TooLate
+from dragoman.serve.service import Caller, Service
 
 RECIPE = Recipe("m")
 
@@ -275,3 +279,81 @@ def test_streams() -> None:
         assert [f.text async for f in queue.stream(work)] == [f"A{i}" for i in range(20)]
 
     run(test)
+
+
+def streamed(test: Callable[[Queue, Fake, AsyncIterator[Found]], Awaitable[None]]) -> None:
+    """A test with a stream of 100 lines, on a server that takes two requests and has half a second for each."""
+
+    async def body() -> None:
+        fake = Fake()
+        queue = Queue([fake], most=2)
+        service = Service(Models([fake]), queue, Options(deadline=0.5))
+        there = asyncio.Event()
+
+        async def receive() -> Message:
+            await there.wait()
+            return {"type": "http.disconnect"}
+
+        caller = Caller(receive, 0.5, time.monotonic())
+        await test(queue, fake, service.stream(lines(*(f"a{i}" for i in range(100))), RECIPE, caller))
+
+    asyncio.run(body())
+
+
+async def read(stream: AsyncIterator[Found], seen: list[str]) -> None:
+    async for found in stream:
+        seen.append(found.text)  # noqa: PERF401  as they come
+
+
+def test_a_stream_on_a_busy_server_is_slow_but_whole() -> None:
+    """Of a window whose time is over the rest is done in the next one."""
+
+    async def test(queue: Queue, fake: Fake, stream: AsyncIterator[Found]) -> None:
+        seen: list[str] = []
+        reading = asyncio.ensure_future(read(stream, seen))
+        await asyncio.sleep(0.05)
+        fake.do()  # one of four pieces, and no other until its time is over
+        await asyncio.sleep(0.7)
+        assert len(seen) == 16 and not reading.done()
+        while not reading.done():
+            while fake.batches:
+                fake.do()
+            await asyncio.sleep(0.001)
+        await reading
+        assert seen == [f"A{i}" for i in range(100)] and queue.works == 0
+
+    streamed(test)
+
+
+def test_a_stream_that_stands_still_ends() -> None:
+    async def test(queue: Queue, fake: Fake, stream: AsyncIterator[Found]) -> None:
+        with pytest.raises(TooLate):
+            await read(stream, [])
+        assert queue.works == 0
+
+    streamed(test)
+
+
+def test_a_stream_that_was_let_in_goes_on() -> None:
+    """However full the queue is when its next window comes."""
+
+    async def test(queue: Queue, fake: Fake, stream: AsyncIterator[Found]) -> None:
+        seen: list[str] = []
+        reading = asyncio.ensure_future(read(stream, seen))
+        await asyncio.sleep(0.01)
+        queue.submit(Recipe("m", 2), lines("b"), 10)
+        with pytest.raises(Full):
+            queue.submit(RECIPE, lines("c"), 10)
+        queue.lag.seconds = 100.0
+        while not reading.done():
+            while fake.batches:
+                if fake.batches[0].recipe == RECIPE:
+                    fake.do()
+                else:
+                    fake.batches.pop(0)  # it never comes back
+                    queue.most = 1
+            await asyncio.sleep(0.001)
+        await reading
+        assert seen == [f"A{i}" for i in range(100)] and queue.works == 1
+
+    streamed(test)

@@ -197,9 +197,9 @@ class Queue:
         """Whether a text of so many characters needs more time than a request has, were it alone."""
         return size > _SHORT and size * self._cost / max(1, self.threads) > seconds
 
-    def submit(self, recipe: Recipe, lines: Sequence[Line], seconds: float) -> Work:
-        """Takes a request, or refuses it."""
-        if self.works >= self.most or self._late(seconds):
+    def submit(self, recipe: Recipe, lines: Sequence[Line], seconds: float, *, goes_on: bool = False) -> Work:
+        """Takes a request, or refuses it, unless it `goes_on`: then a part of it was taken before."""
+        if not goes_on and (self.works >= self.most or self._late(seconds)):
             raise Full(self.wait)
         # At least half: one look at a clock that stood still must not cost a request on a quiet server its time.
         search = min(_RESERVE * seconds, max(seconds / 2, seconds - self._after))

@@ -64,6 +64,8 @@ class Caller:
         self._receive = receive
         self.hold = hold or Hold(Room())
         """What the request has of the room for bodies and answers."""
+        self.goes_on = False
+        """Whether a part of a long text was let in."""
         # When a request came is an estimate, so it has half of its time at least.
         self._until = max(came, time.monotonic() - seconds / 2) + seconds
 
@@ -249,29 +251,40 @@ class Service:
         return Translated(document, found, text, spans)
 
     async def stream(self, lines: Sequence[Line], recipe: Recipe, caller: Caller) -> AsyncGenerator[Found]:
-        """Sentences one by one, however many there are: a window of them after the other, each with a deadline."""
+        """Sentences one by one, however many there are: a window of them after the other, each with a deadline.
+
+        On a busy server they come slowly: what is left of a window when its time is over begins the next one.
+        """
         first = 0
         while first < len(lines):
             window = _window(recipe, lines, first, caller.hold.room.share / _WINDOW)
-            size = sum(_size(recipe, line) for line in window)
-            first += len(window)
+            size, done = sum(_size(recipe, line) for line in window), 0
             caller.hold.take(size)
-            work = await self._patient(recipe, window)
-            with self._while_there(work, caller):
-                async for found in self.queue.stream(work):
-                    yield found
+            work = await self._patient(recipe, window, caller)
+            try:
+                with self._while_there(work, caller):
+                    async for found in self.queue.stream(work):
+                        done += 1
+                        yield found
+            except TooLate:
+                if not done:
+                    raise
+            first += done
             caller.hold.give(size)
 
-    async def _patient(self, recipe: Recipe, lines: Sequence[Line]) -> Work:
-        """A window of a long text waits until there is room."""
+    async def _patient(self, recipe: Recipe, lines: Sequence[Line], caller: Caller) -> Work:
+        """The first window of a long text waits until there is room; then the text is let in, with all that it has."""
         until = time.monotonic() + self.options.deadline
         while True:
             try:
-                return self.queue.submit(recipe, lines, self.options.deadline)
+                work = self.queue.submit(recipe, lines, self.options.deadline, goes_on=caller.goes_on)
             except Full:  # noqa: PERF203  it waits
                 if time.monotonic() > until:
                     raise
                 await asyncio.sleep(0.05)
+            else:
+                caller.goes_on = True
+                return work
 
     async def long(self, texts: Sequence[str], version: Version, recipe: Recipe, caller: Caller) -> list[Translated]:
         """Translates texts that may be long: files."""
