@@ -10,6 +10,7 @@ import pytest
 from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
+from tests import serving
 
 from dragoman import lm, model, nbest, registry, rules, weights
 from dragoman.analysis import Usage, contrast, occurrences, overlap, rivals, rules_with
@@ -122,6 +123,26 @@ def run(*arguments: str | Path) -> str:
     done = CliRunner().invoke(dragoman, ["features", *map(str, arguments)], catch_exceptions=False)
     assert done.exit_code == 0, done.output
     return done.stdout
+
+
+def test_plain_text_is_prepared_as_the_model_wants_it(tmp_path: Path) -> None:
+    made = serving.model(tmp_path)
+    german = "Der Hund sieht den Stein."
+    (tmp_path / "plain").write_text(f"{german}\n")
+    (tmp_path / "words").write_text(f"{Decoder(made).text.before([german])[0]}\n")
+    sets = ["--model", str(made), "--features", "pt", "--json"]
+    plain = run("stat", *sets, "--src", tmp_path / "plain")
+    assert plain == run("stat", *sets, "--src", tmp_path / "words", "--tokenized")
+    assert plain != run("stat", *sets, "--src", tmp_path / "plain", "--tokenized")
+    rows = json.loads(run("overlap", *sets, tmp_path / "plain", tmp_path / "plain"))
+    assert {row["name"]: row["first"] for row in rows}["pt"] > 1
+
+
+@pytest.mark.parametrize("options", [["--tokenized"], ["--features", "pt"], ["--weights", "w"], ["--nbest-size", "2"]])
+@pytest.mark.parametrize("command", [["stat", "--nbest", "a"], ["overlap", "a", "b"], ["overlap", "--nbest", "a", "b"]])
+def test_options_that_need_a_model(command: list[str], options: list[str]) -> None:
+    done = CliRunner().invoke(dragoman, ["features", *command, *options])
+    assert done.exit_code == 2 and "go with --model" in done.output
 
 
 def test_commands(folder: Path, tmp_path: Path) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, fields
+from dataclasses import asdict, dataclass, fields
+from functools import wraps
 from itertools import takewhile
 from pathlib import Path
 from typing import Any
@@ -77,7 +78,44 @@ def list_(as_json: bool) -> None:
         click.echo(f"    options {', '.join(shown)}")
 
 
+@dataclass(frozen=True)
+class _Decoding:
+    """How texts are translated, to see which features fire."""
+
+    model: str | None
+    features: str | None
+    weights: str | None
+    size: int
+    tokenized: bool
+
+    def __post_init__(self) -> None:
+        if self.model is None and (self.features or self.weights or self.size > 1 or self.tokenized):
+            raise click.UsageError("--features, --weights, --nbest-size and --tokenized go with --model")
+
+    def usage(self, src: str) -> Usage:
+        """Of the translations of a text."""
+        usage = Usage()
+        given = files.load(self.weights) if self.weights else None
+        decoder = Decoder(str(self.model), features=self.features, weights=given)
+        lines = read_text(Path(src)).to_list()
+        if not self.tokenized:
+            lines = decoder.text.before(lines)
+        with counter("sentences") as tick:
+            for start in range(0, len(lines), 256):
+                found = decoder.nbest(lines[start : start + 256], self.size)
+                usage.add(found)
+                tick(len(found))
+        return usage
+
+
 def _decoding(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Options for a command that translates texts: its `decoding`."""
+
+    @wraps(command)
+    def run(**given: Any) -> Any:
+        own = {field.name: given.pop(field.name) for field in fields(_Decoding)}
+        return command(decoding=_Decoding(**own), **given)
+
     for option in (
         click.option(
             "--nbest-size",
@@ -90,25 +128,23 @@ def _decoding(command: Callable[..., Any]) -> Callable[..., Any]:
         ),
         weights_option("Other weights than the model's own."),
         features_option(),
+        tokenized_option("With --model: texts are tokenised and cased, as the model has them."),
         model_option("Translate text with this model.", metavar="FOLDER"),
     ):
-        command = option(command)
-    return command
+        run = option(run)
+    return run
 
 
 @features.command(cls=Command, was={"--top": "--limit", "--size": "--nbest-size"})
 @click.option("--nbest", "lists", multiple=True, metavar="FILE...", help="N-best lists with features.")
-@src_option("With --model: text to translate, tokenised.", required=False)
+@src_option("With --model: text to translate.", required=False)
 @_decoding
 @limit_option(0, "List the sparse names that fire most often, too.")
 @as_json
 def stat(
     lists: tuple[str, ...],
     src: str | None,
-    model: str | None,
-    features: str | None,
-    weights: str | None,
-    size: int,
+    decoding: _Decoding,
     limit: int,
     as_json: bool,
 ) -> None:
@@ -118,9 +154,9 @@ def stat(
     dragoman features stat --nbest dev.nbest.gz
     dragoman features stat --model model --features pt,al,lo,tb --src dev.de --nbest-size 100
     """
-    if bool(lists) == (src is not None) or (src is None) != (model is None):
+    if bool(lists) == (src is not None) or (src is None) != (decoding.model is None):
         raise click.UsageError("expected either --nbest, or --model and --src")
-    usage = _of_lists(lists) if lists else _of_text(str(model), str(src), features, weights, size)
+    usage = _of_lists(lists) if lists else decoding.usage(str(src))
     made, most = usage.sets(), files.top(usage.weights(), limit, "*:*")
     if as_json:
         facts = {"sentences": usage.sentences, "candidates": usage.candidates, "sets": [asdict(one) for one in made]}
@@ -157,19 +193,6 @@ def _of_lists(lists: Sequence[str]) -> Usage:
     return usage
 
 
-def _of_text(model: str, src: str, features: str | None, weights: str | None, size: int) -> Usage:
-    usage = Usage()
-    given = files.load(weights) if weights else None
-    decoder = Decoder(model, features=features, weights=given)
-    lines = read_text(Path(src)).to_list()
-    with counter("sentences") as tick:
-        for start in range(0, len(lines), 256):
-            found = decoder.nbest(lines[start : start + 256], size)
-            usage.add(found)
-            tick(len(found))
-    return usage
-
-
 @features.command("overlap", cls=Command, was={"--size": "--nbest-size"})
 @click.argument("first")
 @click.argument("second")
@@ -180,10 +203,7 @@ def overlap_(
     first: str,
     second: str,
     lists: bool,
-    model: str | None,
-    features: str | None,
-    weights: str | None,
-    size: int,
+    decoding: _Decoding,
     as_json: bool,
 ) -> None:
     """Count the features that two weights files share, or two n-best lists, or (with --model) two texts.
@@ -195,13 +215,13 @@ def overlap_(
 
     Weights of zero do not count. The share is that of the first's features which the second has, too.
     """
-    if lists and model:
+    if lists and decoding.model:
         raise click.UsageError("expected --nbest or --model, not both")
 
     def read(path: str) -> Weights:
         if lists:
             return _of_lists([path]).weights()
-        return _of_text(model, path, features, weights, size).weights() if model else files.load(path)
+        return decoding.usage(path).weights() if decoding.model else files.load(path)
 
     made = overlap(read(first), read(second))
     if as_json:
