@@ -164,6 +164,22 @@ def test_nobody_is_made_to_keep_refusals(full: Server) -> None:
         assert full.memory(decoders=False) - memory < 10_000_000
 
 
+def test_who_was_refused_and_left_is_forgotten(full: Server) -> None:
+    """At once: what waits for their next request ends with the connection, also with one that is cut."""
+
+    def leave(count: int) -> None:
+        for _ in range(count):
+            with link_to(full) as link:
+                link.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+                link.sendall(head("/v1/translate") + SMALL)
+                assert answer_of(link)[0] == 503
+
+    leave(200)
+    memory = full.memory(decoders=False)
+    leave(4000)
+    assert full.memory(decoders=False) - memory < 6_000_000
+
+
 def test_requests_that_wait_on_one_connection_are_bounded(full: Server) -> None:
     memory = full.memory(decoders=False)
     with link_to(full) as link, pytest.raises(ConnectionError):

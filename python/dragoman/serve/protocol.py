@@ -63,6 +63,7 @@ class Bounded(HttpToolsProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """They are gone."""
         self._arrived()
+        self._unset_keepalive_if_required()  # a timer keeps a connection in memory, also one that was cut
         address = self._address()
         self._of[address] -= 1
         if not self._of[address]:
