@@ -21,7 +21,7 @@ import pytest
 from tests.serving import Server, start
 
 from dragoman.serve.lag import Lag
-from dragoman.serve.protocol import CONNECTIONS
+from dragoman.serve.protocol import CONNECTIONS, Bounded
 from dragoman.serve.service import Caller
 
 GERMAN = "Der Hund sieht den Stein."
@@ -248,6 +248,15 @@ def test_more_connections_than_there_may_be(models: Path) -> None:
             link.close()
         resource.setrlimit(resource.RLIMIT_NOFILE, before)
         assert own.stop() == 0
+
+
+def test_requests_of_callers_who_left_count_too() -> None:
+    """Until they end: else whoever connects and leaves, again and again, has any number of them."""
+    link = Bounded.__new__(Bounded)
+    link.connections = set()
+    for count, crowded in ((CONNECTIONS - 1, False), (CONNECTIONS, True)):
+        link.tasks = set(range(count))  # type: ignore[arg-type]  # their number is all that is asked
+        assert link._crowded() == crowded
 
 
 def test_a_server_knows_how_late_it_is(models: Path) -> None:

@@ -152,7 +152,7 @@ def test_where_connections_count_nothing_searches_are_bounded() -> None:
         for _ in range(3):
             assert queue.refuse(10) is None
             queue.submit(RECIPE, lines("a"), 10)
-        assert queue.refuse(10) is not None
+        assert queue.under_way == 3 and queue.refuse(10) is not None
 
     run(test, most=3)
 

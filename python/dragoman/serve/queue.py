@@ -167,6 +167,11 @@ class Queue:
         return sum(decoder.threads for decoder in self.decoders)
 
     @property
+    def under_way(self) -> int:
+        """Requests that have no answer yet; inside another server, whose connections count nothing, those searched."""
+        return max(self.entered, self.works)
+
+    @property
     def wait(self) -> float:
         """Seconds until the turn of a request that comes now, as far as one can tell."""
         return self._waiting_size * max(self._cost / max(1, self.threads), self._pace.seconds)
@@ -178,7 +183,7 @@ class Queue:
 
     def refuse(self, seconds: float) -> Full | None:
         """Why a request cannot be taken now, if so: for those who have not read its body yet."""
-        return Full(self.wait) if max(self.entered, self.works) >= self.most or self._late(seconds) else None
+        return Full(self.wait) if self.under_way >= self.most or self._late(seconds) else None
 
     def _late(self, seconds: float) -> bool:
         """Whether a request that comes now would wait too long."""

@@ -373,7 +373,7 @@ class Service:
         queue = self.queue
         starts = sum(decoder.starts - 1 for decoder in queue.decoders)
         return [
-            ("dragoman_requests_under_way", "gauge", "Requests that have no answer yet.", queue.entered),
+            ("dragoman_requests_under_way", "gauge", "Requests that have no answer yet.", queue.under_way),
             ("dragoman_requests_waiting", "gauge", "Those that wait or are searched.", queue.works),
             ("dragoman_wait_seconds", "gauge", "Estimated wait of a request that comes now.", queue.wait),
             ("dragoman_lag_seconds", "gauge", "How far the server itself is behind its requests.", queue.lag.seconds),
